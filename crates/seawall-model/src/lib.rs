@@ -1,0 +1,4 @@
+//! PLACEHOLDER
+#![no_std]
+
+extern crate alloc;

@@ -1,0 +1,3 @@
+//! PLACEHOLDER
+
+fn main() {}
