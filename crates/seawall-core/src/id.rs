@@ -5,11 +5,19 @@ macro_rules! id {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub $inner);
+    };
+    ($(#[$doc:meta])* $name:ident: index) => {
+        id!($(#[$doc])* $name(u32));
 
         impl $name {
             /// The number as an index into the settings' list of the same kind.
             pub const fn index(self) -> usize {
                 self.0 as usize
+            }
+
+            /// The id of the thing at `index`; the settings never hold 2^32 of anything.
+            pub fn from_index(index: usize) -> Self {
+                Self(u32::try_from(index).expect("the settings hold fewer than 2^32 of anything"))
             }
         }
     };
@@ -20,8 +28,8 @@ id!(/// One client request, given by the host, unique within the process.
 id!(/// One attempt at an upstream, given by the engine, unique within the process.
     AttemptId(u64));
 id!(/// A tenant: its index in [`crate::settings::Settings::tenants`].
-    TenantId(u32));
+    TenantId: index);
 id!(/// A pool (one model and its deployments): its index in [`crate::settings::Settings::pools`].
-    PoolId(u32));
+    PoolId: index);
 id!(/// A deployment: its index in [`crate::settings::Settings::deployments`].
-    DeploymentId(u32));
+    DeploymentId: index);

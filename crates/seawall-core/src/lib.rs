@@ -7,6 +7,21 @@
 
 extern crate alloc;
 
+pub mod advice;
+pub mod budget;
+pub mod capacity;
+pub mod classify;
+pub mod engine;
+pub mod health;
 pub mod id;
+pub mod load;
+pub mod outcome;
+pub mod permit;
+pub mod queue;
+pub mod random;
+pub mod routing;
 pub mod settings;
 pub mod time;
+pub mod window;
+
+pub use engine::Engine;

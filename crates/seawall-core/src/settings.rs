@@ -229,7 +229,7 @@ impl Default for EjectionSettings {
             minimum_outcomes: 10,
             window: Duration::from_secs(10),
             base_time: Duration::from_secs(10),
-            max_time: Duration::from_secs(300),
+            max_time: Duration::from_mins(5),
             max_ejected_percent: 30,
             panic_percent: 50,
             slow_start: Duration::from_secs(30),
@@ -251,10 +251,6 @@ pub struct TimeoutSettings {
 impl Default for TimeoutSettings {
     fn default() -> Self {
         // 600 s is what the OpenAI clients wait for an answer: long work is not an error.
-        Self {
-            connect: Duration::from_secs(5),
-            first_byte: Duration::from_secs(600),
-            idle: Duration::from_secs(300),
-        }
+        Self { connect: Duration::from_secs(5), first_byte: Duration::from_mins(10), idle: Duration::from_mins(5) }
     }
 }

@@ -1,0 +1,110 @@
+//! What a caller is told: one of the closed forms of the wire contract, with a wait that is ours alone.
+//!
+//! Clients sleep exactly what they are told and add no jitter (measured), so each wait is drawn here: over `[t, 1.5 t]`,
+//! bounded by 58 s, because several clients ignore 60 s and more and come back at once. Until the return calendar exists
+//! `t` is an estimate of how long the line takes to drain.
+
+use crate::outcome::Outcome;
+use crate::random::Random;
+use crate::time::Duration;
+
+/// The longest wait that every measured client obeys.
+pub const LONGEST_WAIT: Duration = Duration::from_secs(58);
+/// The shortest wait that is worth a trip.
+pub const SHORTEST_WAIT: Duration = Duration::from_millis(501);
+const STOP_WAIT_LOW: Duration = Duration::from_secs(30);
+
+/// The form of a refusal; nothing else is ever sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Come back after this wait: 429 with wait headers.
+    Wait(Duration),
+    /// Do not come back; if you must, after this wait: as `Wait`, plus `x-should-retry: false`.
+    WaitStop(Duration),
+    /// Do not come back: 429, `x-should-retry: false`, no wait.
+    Stop,
+    /// Never come back with this request: the terminal 4xx of the situation.
+    StopHard,
+    /// A failure that is likely to pass: 503 (504 where an upstream was silent) with a short wait.
+    RetrySoon(Duration),
+    /// The key is missing or wrong.
+    Auth,
+    /// This process goes away; another will serve: 503, `Connection: close`.
+    Leave(Duration),
+}
+
+/// The advice that goes with `outcome`; `None` for endings that are no refusal of ours. `wait` is a lower bound, where
+/// one is known: what an upstream stated, or how long the line takes. `storm`: extra attempts are no longer paid for
+/// here, so failures are worded so that clients do not make them instead.
+pub fn advise(outcome: Outcome, wait: Option<Duration>, storm: bool, random: &mut Random) -> Option<Form> {
+    match outcome {
+        Outcome::UpstreamError | Outcome::UpstreamTimeout if storm => Some(Form::WaitStop(stop_wait(random))),
+        Outcome::Served | Outcome::ClientError | Outcome::Truncated | Outcome::StreamError | Outcome::ClientGone => {
+            None
+        }
+        Outcome::Unauthenticated => Some(Form::Auth),
+        Outcome::ModelNotFound | Outcome::InvalidRequest | Outcome::TooLarge => Some(Form::StopHard),
+        Outcome::DeadlineUnmeetable => Some(Form::Stop),
+        Outcome::CapacityExhausted => Some(wait_or_stop(wait.unwrap_or(SHORTEST_WAIT), random)),
+        Outcome::UpstreamErrorRetried => Some(Form::WaitStop(stop_wait(random))),
+        Outcome::MemoryFull
+        | Outcome::NoHealthyDeployment
+        | Outcome::UpstreamError
+        | Outcome::UpstreamTimeout
+        | Outcome::UpstreamAuth => Some(Form::RetrySoon(random.span(Duration::from_secs(2), Duration::from_secs(8)))),
+        Outcome::Draining | Outcome::SlowUpload => {
+            Some(Form::Leave(random.span(Duration::from_millis(50), Duration::from_millis(500))))
+        }
+    }
+}
+
+fn wait_or_stop(wait: Duration, random: &mut Random) -> Form {
+    let low = wait.max(SHORTEST_WAIT);
+    if low > LONGEST_WAIT {
+        return Form::WaitStop(stop_wait(random));
+    }
+    Form::Wait(random.span(low, (low * 3 / 2).min(LONGEST_WAIT)))
+}
+
+fn stop_wait(random: &mut Random) -> Duration {
+    random.span(STOP_WAIT_LOW, LONGEST_WAIT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_never_shorter_than_asked_nor_beyond_58_s() {
+        let mut random = Random::new(3);
+        for seconds in 1..=58 {
+            let asked = Duration::from_secs(seconds);
+            let Some(Form::Wait(told)) = advise(Outcome::CapacityExhausted, Some(asked), false, &mut random) else {
+                panic!()
+            };
+            assert!(told >= asked && told <= LONGEST_WAIT && told <= asked * 3 / 2);
+        }
+        let Some(Form::WaitStop(told)) =
+            advise(Outcome::CapacityExhausted, Some(Duration::from_secs(59)), false, &mut random)
+        else {
+            panic!()
+        };
+        assert!(told >= STOP_WAIT_LOW && told <= LONGEST_WAIT);
+    }
+
+    #[test]
+    fn every_outcome_of_ours_has_a_form() {
+        let mut random = Random::new(3);
+        for outcome in Outcome::ALL {
+            let ours = !matches!(
+                outcome,
+                Outcome::Served
+                    | Outcome::ClientError
+                    | Outcome::Truncated
+                    | Outcome::StreamError
+                    | Outcome::ClientGone
+            );
+            assert_eq!(advise(outcome, None, false, &mut random).is_some(), ours, "{outcome:?}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What goes into the engine and what comes out.
+
+use crate::advice::Form;
+use crate::classify::AttemptEnd;
+use crate::id::{DeploymentId, PoolId, RequestId, TenantId};
+use crate::outcome::Outcome;
+use crate::permit::AttemptPermit;
+use crate::settings::{Criticality, TimeoutSettings};
+use crate::time::{Duration, Instant};
+
+/// What the engine knows of a request: facts from its head and body, read by the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The host's id for it.
+    pub request: RequestId,
+    /// Whose it is.
+    pub tenant: TenantId,
+    /// Which pool it asks for; the host has checked that the tenant may use it.
+    pub pool: PoolId,
+    /// The class it claims; lowered here to the tenant's ceiling.
+    pub criticality: Criticality,
+    /// The caller's explicit deadline, which bounds the whole request.
+    pub deadline: Option<Instant>,
+    /// How long the caller says it waits for a first byte; it may only lower the pool's patience.
+    pub patience: Option<Duration>,
+}
+
+/// Something happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A request arrived and was understood.
+    Arrived(Arrival),
+    /// The attempt of this request got an answer that is being relayed: there is no second attempt from here on.
+    AttemptHeaders(RequestId),
+    /// The attempt of this request ended.
+    AttemptEnded(RequestId, AttemptEnd),
+    /// The client of this request left. The host has already ended the attempt, if there was one.
+    ClientGone(RequestId),
+    /// The process goes away: what waits and runs is served, what arrives is sent elsewhere.
+    Drain,
+    /// Time passed; due deadlines are handled before every input, so this carries nothing.
+    Tick,
+}
+
+/// Something to do.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Make this attempt.
+    Dispatch(Dispatch),
+    /// The request has ended.
+    Respond(Respond),
+    /// Worth a line in the log.
+    Notice(Notice),
+}
+
+impl Output {
+    /// The request it is about, where it is about one.
+    pub const fn request(&self) -> Option<RequestId> {
+        match self {
+            Self::Dispatch(dispatch) => Some(dispatch.permit.request()),
+            Self::Respond(respond) => Some(respond.request),
+            Self::Notice(_) => None,
+        }
+    }
+}
+
+/// An attempt to make.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Dispatch {
+    /// The right to make it, and where.
+    pub permit: AttemptPermit,
+    /// How long its steps may take.
+    pub timeouts: TimeoutSettings,
+    /// When the caller's deadline ends it.
+    pub deadline: Option<Instant>,
+    /// Whether a pooled connection must not be used, because the last one turned out to be stale.
+    pub fresh_connection: bool,
+}
+
+/// The one ending of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Respond {
+    /// Which request.
+    pub request: RequestId,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What the caller is told, where it is told something by us.
+    pub form: Option<Form>,
+    /// Attempts made.
+    pub attempts: u32,
+    /// Where the last attempt went.
+    pub deployment: Option<DeploymentId>,
+    /// How long it waited for a deployment, all waits together.
+    pub queued: Duration,
+}
+
+/// Something an operator may want to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A deployment left the rotation.
+    Ejected {
+        /// Which one.
+        deployment: DeploymentId,
+        /// For how long.
+        time: Duration,
+    },
+    /// A deployment fails but the ejection cap keeps it in; it is tried once a second while others can serve.
+    KeptFailing {
+        /// Which one.
+        deployment: DeploymentId,
+    },
+    /// A deployment works again.
+    Returned {
+        /// Which one.
+        deployment: DeploymentId,
+    },
+}

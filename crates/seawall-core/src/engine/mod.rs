@@ -1,0 +1,518 @@
+//! The engine: the whole life of a request in one `match`.
+//!
+//! # Drive contract
+//!
+//! The host calls [`Engine::handle`] with one input, then [`Engine::poll`] until it returns `None`, and sleeps until
+//! [`Engine::next_deadline`] or the next input, whichever comes first. `now` never has to be monotonic, but a clock that
+//! goes backwards only delays. `handle` does bounded work and never blocks; outputs for one input are bounded by the
+//! number of requests that this input lets go.
+//!
+//! For each [`Output::Dispatch`] the host makes exactly one attempt, says [`Input::AttemptHeaders`] when it begins to
+//! relay an answer, and exactly one of [`Input::AttemptEnded`] and [`Input::ClientGone`] when it is over. Every arrival
+//! ends in exactly one [`Output::Respond`]. Inputs about a request that has ended are ignored: the two sides may cross.
+
+mod io;
+mod pool;
+mod view;
+
+pub use io::{Arrival, Dispatch, Input, Notice, Output, Respond};
+pub use view::{DeploymentView, PoolView};
+
+use crate::advice::{self, Form};
+use crate::capacity::CapacityState;
+use crate::classify::{AttemptEnd, Repeatability};
+use crate::health::Health;
+use crate::id::{AttemptId, DeploymentId, PoolId, RequestId, TenantId};
+use crate::load::PeakEwma;
+use crate::outcome::Outcome;
+use crate::permit::{AttemptPermit, Payment};
+use crate::queue::Place;
+use crate::random::Random;
+use crate::settings::{Criticality, Settings};
+use crate::time::{Duration, Instant};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::string::String;
+use alloc::vec::Vec;
+use pool::{Eligibility, Member, Pool, Routed};
+
+/// The steps of a request's life, in order; the same table stands in `ARCHITECTURE.md`. The host does 1 to 3, 8, 9 and
+/// 12; joining (4) comes with the flight table.
+pub const STEPS: [&str; 12] = [
+    "accept",
+    "gate",
+    "decode",
+    "join",
+    "admit",
+    "queue",
+    "route",
+    "dispatch",
+    "relay",
+    "classify and observe",
+    "retry",
+    "respond",
+];
+
+/// How long a waiting request whose second attempt is not paid for yet waits before the bucket is asked again.
+const BUDGET_RECHECK: Duration = Duration::from_secs(1);
+
+/// The policy engine. See the module's contract.
+#[derive(Debug)]
+pub struct Engine {
+    pools: Vec<Pool>,
+    tenants: Vec<(Criticality, u16)>,
+    requests: BTreeMap<RequestId, Live>,
+    outputs: VecDeque<Output>,
+    deadlines: BTreeSet<(Instant, Deadline)>,
+    random: Random,
+    next_attempt: u64,
+    next_sequence: u64,
+    draining: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Deadline {
+    /// This request may not wait any longer.
+    Queue(RequestId),
+    /// The line of this pool has to be looked at.
+    Pool(PoolId),
+}
+
+/// A request that has not ended.
+#[derive(Clone, Copy, Debug)]
+struct Live {
+    tenant: TenantId,
+    pool: PoolId,
+    place: Place,
+    deadline: Option<Instant>,
+    /// How long it may wait in the line, all waits together.
+    patience: Duration,
+    attempts: u32,
+    last: Option<DeploymentId>,
+    exclude: Option<DeploymentId>,
+    queued: Duration,
+    phase: Phase,
+}
+
+/// A decided attempt.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    member: usize,
+    on_trial: bool,
+    payment: Payment,
+    fresh_connection: bool,
+}
+
+impl Plan {
+    const fn new(member: usize, on_trial: bool, payment: Payment) -> Self {
+        Self { member, on_trial, payment, fresh_connection: false }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    Waiting { since: Instant, expires: Instant },
+    Running { member: usize, started: Instant, on_trial: bool },
+}
+
+impl Engine {
+    /// An engine that knows `settings` and nothing else.
+    pub fn new(now: Instant, settings: &Settings) -> Self {
+        let mut boundaries: Vec<String> = Vec::new();
+        let mut members: Vec<Vec<Member>> = settings.pools.iter().map(|_| Vec::new()).collect();
+        for (index, deployment) in settings.deployments.iter().enumerate() {
+            let pool = &mut members[deployment.pool.index()];
+            pool.push(Member {
+                id: DeploymentId::from_index(index),
+                settings: deployment.clone(),
+                capacity: CapacityState::new(deployment.capacity),
+                health: Health::new(&settings.pools[deployment.pool.index()].ejection),
+                latency: PeakEwma::default(),
+                boundary: number_of(&mut boundaries, deployment.boundary.as_deref()),
+            });
+        }
+        let pools = settings.pools.iter().zip(members);
+        Self {
+            pools: pools.map(|(pool, members)| Pool::new(now, pool.clone(), members)).collect(),
+            tenants: settings
+                .tenants
+                .iter()
+                .map(|tenant| (tenant.priority_ceiling, number_of(&mut boundaries, tenant.boundary.as_deref())))
+                .collect(),
+            requests: BTreeMap::new(),
+            outputs: VecDeque::new(),
+            deadlines: BTreeSet::new(),
+            random: Random::new(settings.seed),
+            next_attempt: 0,
+            next_sequence: 0,
+            draining: false,
+        }
+    }
+
+    /// Takes one input. Deadlines that are due by `now` are handled first.
+    pub fn handle(&mut self, now: Instant, input: Input) {
+        self.expire(now);
+        match input {
+            Input::Arrived(arrival) => self.admit(now, &arrival),
+            Input::AttemptHeaders(request) => self.headers(now, request),
+            Input::AttemptEnded(request, end) => self.attempt_ended(now, request, end),
+            Input::ClientGone(request) => self.client_gone(now, request),
+            Input::Drain => self.draining = true,
+            Input::Tick => {}
+        }
+    }
+
+    /// The next thing to do, or `None` until the next input.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When [`Input::Tick`] is due, if nothing else comes before.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|(at, _)| *at)
+    }
+
+    /// Requests that have not ended.
+    pub fn live(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Step 5, admit: refuse, wait, or go on.
+    fn admit(&mut self, now: Instant, arrival: &Arrival) {
+        let pool = &self.pools[arrival.pool.index()];
+        let (ceiling, _) = self.tenants[arrival.tenant.index()];
+        let patience = pool.settings.queue.patience;
+        let place = Place { criticality: arrival.criticality.clamped(ceiling), sequence: self.next_sequence };
+        self.next_sequence += 1;
+        let live = Live {
+            tenant: arrival.tenant,
+            pool: arrival.pool,
+            place,
+            deadline: arrival.deadline,
+            patience: arrival.patience.map_or(patience, |told| told.min(patience)),
+            attempts: 0,
+            last: None,
+            exclude: None,
+            queued: Duration::ZERO,
+            phase: Phase::Waiting { since: now, expires: now },
+        };
+        let line_is_empty = pool.queue.is_empty();
+        self.requests.insert(arrival.request, live);
+        if self.draining {
+            return self.finish(arrival.request, Outcome::Draining, None, false);
+        }
+        if arrival.deadline.is_some_and(|deadline| deadline <= now) {
+            return self.finish(arrival.request, Outcome::DeadlineUnmeetable, None, false);
+        }
+        // Who arrives does not overtake who waits.
+        if line_is_empty {
+            match self.route(now, &live) {
+                Routed::To { member, on_trial } => {
+                    return self.dispatch(now, arrival.request, Plan::new(member, on_trial, Payment::Admission));
+                }
+                Routed::NonePermitted => {
+                    return self.finish(arrival.request, Outcome::NoHealthyDeployment, None, false);
+                }
+                Routed::NoRoom => {}
+            }
+        }
+        self.wait(now, arrival.request);
+        if !line_is_empty {
+            self.serve_line(now, arrival.pool);
+        }
+    }
+
+    /// Step 6, queue: takes its place in the line, unless the wait cannot succeed.
+    fn wait(&mut self, now: Instant, request: RequestId) {
+        let Some(live) = self.requests.get(&request).copied() else { return };
+        let who = self.eligibility(&live);
+        let pool = &mut self.pools[live.pool.index()];
+        let patience_ends = now + live.patience.saturating_sub(live.queued);
+        let expires = live.deadline.map_or(patience_ends, |deadline| deadline.min(patience_ends));
+        let opens = pool.closed_beyond(expires, who);
+        let full = pool.queue.len() >= pool.settings.queue.max_waiting as usize;
+        if opens.is_some() || full {
+            let wait = opens.map(|opens| opens.since(now));
+            return self.refuse_busy(now, request, wait);
+        }
+        pool.queue.insert(live.place, request);
+        self.deadlines.insert((expires, Deadline::Queue(request)));
+        self.set_phase(request, Phase::Waiting { since: now, expires });
+        self.wake_for(now, live.pool, who, false);
+    }
+
+    /// Sees to it that the line is looked at when a member opens by itself, or when the bucket is refilled.
+    fn wake_for(&mut self, now: Instant, id: PoolId, who: Eligibility, unpaid: bool) {
+        let pool = &mut self.pools[id.index()];
+        let recheck = unpaid.then(|| now + BUDGET_RECHECK);
+        let Some(at) = pool.opens_at(now, who).into_iter().chain(recheck).min() else { return };
+        if pool.wake.is_some_and(|wake| wake <= at && wake > now) {
+            return;
+        }
+        if let Some(wake) = pool.wake.replace(at) {
+            self.deadlines.remove(&(wake, Deadline::Pool(id)));
+        }
+        self.deadlines.insert((at, Deadline::Pool(id)));
+    }
+
+    /// Step 7, route.
+    fn route(&mut self, now: Instant, live: &Live) -> Routed {
+        let who = self.eligibility(live);
+        let pool = &mut self.pools[live.pool.index()];
+        let may_probe = live.attempts == 0
+            && pool.settings.retry.max_attempts > 1
+            && pool.retry_budget.can_withdraw(now, live.tenant);
+        pool.route(now, who, may_probe, &mut self.random)
+    }
+
+    /// Step 8, dispatch: mints the permit of an attempt that is paid for.
+    fn dispatch(&mut self, now: Instant, request: RequestId, plan: Plan) {
+        let Plan { member, on_trial, payment, fresh_connection } = plan;
+        let Some(live) = self.requests.get_mut(&request) else { return };
+        let pool = &mut self.pools[live.pool.index()];
+        if payment == Payment::Admission {
+            pool.retry_budget.deposit(now, live.tenant);
+            pool.not_sent_bucket.deposit(now, live.tenant);
+        }
+        if let Phase::Waiting { since, .. } = live.phase {
+            live.queued += now.since(since);
+        }
+        let state = &mut pool.members[member];
+        state.capacity.started();
+        if on_trial {
+            state.health.probe_started(now);
+        }
+        live.attempts += 1;
+        live.last = Some(state.id);
+        live.phase = Phase::Running { member, started: now, on_trial };
+        let attempt = AttemptId(self.next_attempt);
+        self.next_attempt += 1;
+        self.outputs.push_back(Output::Dispatch(Dispatch {
+            permit: AttemptPermit::mint(request, attempt, state.id, payment, live.attempts),
+            timeouts: pool.settings.timeouts,
+            deadline: live.deadline,
+            fresh_connection,
+        }));
+    }
+
+    fn headers(&mut self, now: Instant, request: RequestId) {
+        let Some(live) = self.requests.get(&request) else { return };
+        if let Phase::Running { member, started, .. } = live.phase {
+            self.pools[live.pool.index()].members[member].latency.observe(now, now.since(started));
+        }
+    }
+
+    /// Steps 10 to 12: classify and observe, retry, respond.
+    fn attempt_ended(&mut self, now: Instant, request: RequestId, end: AttemptEnd) {
+        let Some(live) = self.requests.get(&request).copied() else { return };
+        let Phase::Running { member, on_trial, .. } = live.phase else { return };
+        self.observe(now, &live, member, on_trial, end);
+        match end.repeatability() {
+            Repeatability::Never => self.finish(request, ended(end, live.attempts), None, false),
+            Repeatability::Repeatable => self.retry(now, request, end),
+            Repeatability::NeverStarted => self.replace(now, request, member, end),
+        }
+        self.serve_line(now, live.pool);
+    }
+
+    fn observe(&mut self, now: Instant, live: &Live, member: usize, on_trial: bool, end: AttemptEnd) {
+        let pool = &mut self.pools[live.pool.index()];
+        if let Some(notice) = pool.observe(now, member, end, on_trial, &mut self.random) {
+            self.outputs.push_back(Output::Notice(notice));
+        }
+    }
+
+    /// Step 11, retry: at most one, on another deployment, in time, not while the pool is saturated, and paid for.
+    fn retry(&mut self, now: Instant, request: RequestId, end: AttemptEnd) {
+        let Some(live) = self.requests.get_mut(&request) else { return };
+        live.exclude = live.last;
+        let live = *live;
+        let outcome = ended(end, live.attempts);
+        if !self.may_try_again(now, &live) {
+            return self.finish(request, outcome, None, false);
+        }
+        let saturated = !self.pools[live.pool.index()].queue.is_empty();
+        let Routed::To { member, on_trial } = self.route(now, &live) else {
+            return self.finish(request, outcome, None, saturated);
+        };
+        if saturated || !self.pools[live.pool.index()].retry_budget.withdraw(now, live.tenant) {
+            return self.finish(request, outcome, None, true);
+        }
+        self.dispatch(now, request, Plan::new(member, on_trial, Payment::RetryBudget));
+    }
+
+    /// Step 11 for an attempt that never started: elsewhere at once where there is room and the bucket pays, else back
+    /// to its place in the line.
+    fn replace(&mut self, now: Instant, request: RequestId, member: usize, end: AttemptEnd) {
+        let Some(live) = self.requests.get_mut(&request) else { return };
+        // A refusal for want of capacity closes the deployment by itself; a dead address is not tried twice.
+        live.exclude = if end == AttemptEnd::NotSent { live.last } else { None };
+        let live = *live;
+        if !self.may_try_again(now, &live) {
+            return self.finish_replaced(now, request, end);
+        }
+        let stale = end == AttemptEnd::StaleConnection;
+        let routed = if stale { Routed::To { member, on_trial: false } } else { self.route(now, &live) };
+        match routed {
+            Routed::NonePermitted => self.finish_replaced(now, request, end),
+            Routed::To { member, on_trial } => {
+                if self.pools[live.pool.index()].not_sent_bucket.withdraw(now, live.tenant) {
+                    let plan = Plan::new(member, on_trial, Payment::NotSentBucket);
+                    return self.dispatch(now, request, Plan { fresh_connection: stale, ..plan });
+                }
+                self.wait(now, request);
+            }
+            Routed::NoRoom => self.wait(now, request),
+        }
+    }
+
+    fn finish_replaced(&mut self, now: Instant, request: RequestId, end: AttemptEnd) {
+        let Some(live) = self.requests.get(&request) else { return };
+        if matches!(end, AttemptEnd::Throttled { .. }) {
+            return self.refuse_busy(now, request, None);
+        }
+        let outcome = ended(end, live.attempts);
+        self.finish(request, outcome, None, false);
+    }
+
+    fn may_try_again(&self, now: Instant, live: &Live) -> bool {
+        let most = self.pools[live.pool.index()].settings.retry.max_attempts;
+        live.attempts < most && live.deadline.is_none_or(|deadline| deadline > now)
+    }
+
+    fn client_gone(&mut self, now: Instant, request: RequestId) {
+        let Some(live) = self.requests.get(&request).copied() else { return };
+        if let Phase::Running { member, on_trial, .. } = live.phase {
+            self.observe(now, &live, member, on_trial, AttemptEnd::ClientGone);
+        }
+        self.finish(request, Outcome::ClientGone, None, false);
+        self.serve_line(now, live.pool);
+    }
+
+    /// Lets go whoever can go, in order, until no deployment has room.
+    fn serve_line(&mut self, now: Instant, id: PoolId) {
+        let mut cursor = None;
+        while let Some((place, request)) = self.pools[id.index()].queue.next_after(cursor) {
+            cursor = Some(place);
+            if !self.pools[id.index()].members.iter_mut().any(|member| member.capacity.has_room(now)) {
+                break;
+            }
+            let Some(live) = self.requests.get(&request).copied() else { continue };
+            let Routed::To { member, on_trial } = self.route(now, &live) else { continue };
+            let payment = if live.attempts == 0 { Payment::Admission } else { Payment::NotSentBucket };
+            let pool = &mut self.pools[id.index()];
+            if payment == Payment::NotSentBucket && !pool.not_sent_bucket.withdraw(now, live.tenant) {
+                self.wake_for(now, id, self.eligibility(&live), true);
+                continue;
+            }
+            self.leave_line(request, &live);
+            self.dispatch(now, request, Plan::new(member, on_trial, payment));
+        }
+        if let Some((_, request)) = self.pools[id.index()].queue.next_after(None)
+            && let Some(live) = self.requests.get(&request).copied()
+        {
+            self.wake_for(now, id, Eligibility { exclude: None, ..self.eligibility(&live) }, false);
+        }
+    }
+
+    fn leave_line(&mut self, request: RequestId, live: &Live) {
+        if let Phase::Waiting { expires, .. } = live.phase {
+            self.pools[live.pool.index()].queue.remove(live.place);
+            self.deadlines.remove(&(expires, Deadline::Queue(request)));
+        }
+    }
+
+    /// Handles every deadline that is due.
+    fn expire(&mut self, now: Instant) {
+        while let Some((at, deadline)) = self.deadlines.first().copied() {
+            if at > now {
+                return;
+            }
+            self.deadlines.remove(&(at, deadline));
+            match deadline {
+                Deadline::Pool(pool) => {
+                    self.pools[pool.index()].wake = None;
+                    self.serve_line(now, pool);
+                }
+                Deadline::Queue(request) => {
+                    let missed = self.requests.get(&request).and_then(|live| live.deadline).is_some_and(|d| d <= now);
+                    if missed {
+                        self.finish(request, Outcome::DeadlineUnmeetable, None, false);
+                    } else {
+                        self.refuse_busy(now, request, None);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Refuses for want of capacity. The wait is never shorter than what is left of the waits that upstreams stated.
+    fn refuse_busy(&mut self, now: Instant, request: RequestId, wait: Option<Duration>) {
+        let Some(live) = self.requests.get(&request).copied() else { return };
+        let who = Eligibility { exclude: None, ..self.eligibility(&live) };
+        let pool = &mut self.pools[live.pool.index()];
+        let ahead = pool.queue.ahead_of(live.place);
+        let stated = pool.closed_beyond(now, who).map_or(Duration::ZERO, |opens| opens.since(now));
+        let drain = pool.drain_estimate(now, ahead);
+        // A line that nobody stands in says nothing about the wait: then the upstreams' own words decide.
+        let estimate = if ahead == 0 && !stated.is_zero() { stated } else { stated.max(drain) };
+        let wait = wait.map_or(estimate, |wait| wait.max(estimate));
+        self.finish(request, Outcome::CapacityExhausted, Some(wait), false);
+    }
+
+    /// Step 12, respond: exactly once for each request.
+    fn finish(&mut self, request: RequestId, outcome: Outcome, wait: Option<Duration>, storm: bool) {
+        let Some(live) = self.requests.remove(&request) else { return };
+        self.leave_line(request, &live);
+        let form: Option<Form> = advice::advise(outcome, wait, storm, &mut self.random);
+        self.outputs.push_back(Output::Respond(Respond {
+            request,
+            outcome,
+            form,
+            attempts: live.attempts,
+            deployment: live.last,
+            queued: live.queued,
+        }));
+    }
+
+    fn set_phase(&mut self, request: RequestId, phase: Phase) {
+        if let Some(live) = self.requests.get_mut(&request) {
+            live.phase = phase;
+        }
+    }
+
+    fn eligibility(&self, live: &Live) -> Eligibility {
+        Eligibility { boundary: self.tenants[live.tenant.index()].1, exclude: live.exclude }
+    }
+}
+
+/// The ending that an attempt's end means where nothing more is tried.
+const fn ended(end: AttemptEnd, attempts: u32) -> Outcome {
+    match end {
+        AttemptEnd::Completed => Outcome::Served,
+        AttemptEnd::ClientFault => Outcome::ClientError,
+        AttemptEnd::Truncated => Outcome::Truncated,
+        AttemptEnd::StreamError => Outcome::StreamError,
+        AttemptEnd::DeadlinePassed => Outcome::DeadlineUnmeetable,
+        AttemptEnd::ClientGone => Outcome::ClientGone,
+        AttemptEnd::CredentialRefused => Outcome::UpstreamAuth,
+        AttemptEnd::Throttled { .. } => Outcome::CapacityExhausted,
+        AttemptEnd::NotSent | AttemptEnd::StaleConnection | AttemptEnd::Failed | AttemptEnd::TimedOut
+            if attempts > 1 =>
+        {
+            Outcome::UpstreamErrorRetried
+        }
+        AttemptEnd::NotSent => Outcome::NoHealthyDeployment,
+        AttemptEnd::StaleConnection | AttemptEnd::Failed => Outcome::UpstreamError,
+        AttemptEnd::TimedOut => Outcome::UpstreamTimeout,
+    }
+}
+
+/// The number of a boundary's name, from 1; 0 for none.
+fn number_of(names: &mut Vec<String>, name: Option<&str>) -> u16 {
+    let Some(name) = name else { return 0 };
+    let index = names.iter().position(|known| known == name).unwrap_or_else(|| {
+        names.push(String::from(name));
+        names.len() - 1
+    });
+    u16::try_from(index + 1).unwrap_or(u16::MAX)
+}

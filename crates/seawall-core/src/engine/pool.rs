@@ -1,0 +1,246 @@
+//! One pool: its deployments, their health and capacity, its waiting line and budgets.
+
+use crate::budget::Budget;
+use crate::capacity::CapacityState;
+use crate::classify::{AttemptEnd, HealthEffect};
+use crate::engine::io::Notice;
+use crate::health::{self, Health, HealthState, Verdict};
+use crate::id::DeploymentId;
+use crate::load::PeakEwma;
+use crate::queue::Queue;
+use crate::random::Random;
+use crate::routing::{self, Candidate, RoutingPolicy};
+use crate::settings::{Capacity, DeploymentSettings, EjectionSettings, PoolSettings};
+use crate::time::{Duration, Instant};
+use crate::window::Window;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use smallvec::SmallVec;
+
+/// The wait that is told while nothing has completed yet to estimate one from.
+const UNKNOWN_DRAIN: Duration = Duration::from_secs(5);
+
+/// The state of a pool.
+#[derive(Debug)]
+pub(super) struct Pool {
+    pub(super) settings: PoolSettings,
+    pub(super) members: Vec<Member>,
+    policy: Box<dyn RoutingPolicy>,
+    pub(super) queue: Queue,
+    pub(super) retry_budget: Budget,
+    pub(super) not_sent_bucket: Budget,
+    completions: Window,
+    started: Instant,
+    /// When the waiting line has to be looked at again although nothing ended.
+    pub(super) wake: Option<Instant>,
+}
+
+/// One deployment of the pool.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) id: DeploymentId,
+    pub(super) settings: DeploymentSettings,
+    pub(super) capacity: CapacityState,
+    pub(super) health: Health,
+    pub(super) latency: PeakEwma,
+    /// The boundary's number in the engine's table; 0 for none.
+    pub(super) boundary: u16,
+}
+
+/// Which members a request may go to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Eligibility {
+    /// The boundary it must stay inside; 0 for any.
+    pub(super) boundary: u16,
+    /// A member it must not go to again.
+    pub(super) exclude: Option<DeploymentId>,
+}
+
+impl Eligibility {
+    fn permits(self, member: &Member) -> bool {
+        (self.boundary == 0 || self.boundary == member.boundary) && self.exclude != Some(member.id)
+    }
+}
+
+/// Where a request can go now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Routed {
+    /// There. `on_trial`: although it is not healthy.
+    To { member: usize, on_trial: bool },
+    /// Every permitted deployment is busy.
+    NoRoom,
+    /// There is none that this request may go to.
+    NonePermitted,
+}
+
+impl Pool {
+    pub(super) fn new(now: Instant, settings: PoolSettings, members: Vec<Member>) -> Self {
+        let entry = routing::by_name(&settings.policy).unwrap_or(&routing::REGISTRY[0]);
+        let retry = &settings.retry;
+        Self {
+            policy: (entry.make)(),
+            retry_budget: Budget::new(retry.budget_percent, retry.floor_per_second, retry.window),
+            not_sent_bucket: Budget::new(retry.not_sent_percent, retry.floor_per_second, retry.window),
+            completions: Window::new(Duration::from_secs(10)),
+            queue: Queue::default(),
+            started: now,
+            wake: None,
+            members,
+            settings,
+        }
+    }
+
+    /// Step 7: filters, then lets the policy pick. `may_probe`: a second attempt could still follow, so this one may
+    /// find out whether an ejected deployment works again.
+    pub(super) fn route(&mut self, now: Instant, who: Eligibility, may_probe: bool, random: &mut Random) -> Routed {
+        let healthy = self.members.iter().filter(|member| member.health.is_healthy()).count();
+        let panic = health::in_panic(healthy, self.members.len(), &self.settings.ejection);
+        if may_probe
+            && !panic
+            && let Some(member) = self.due_probe(now, who)
+        {
+            return Routed::To { member, on_trial: true };
+        }
+        let in_rotation = |member: &Member| panic || member.health.is_healthy();
+        let failing = |member: &Member| matches!(member.health.state(), HealthState::Failing { .. });
+        let any_kept = self.members.iter().any(|m| who.permits(m) && (in_rotation(m) || failing(m)));
+        // In this order: what is in rotation; what fails but was kept in; and, where all that is permitted is out, what
+        // is out: the last candidate is never refused to.
+        let tiers: [&dyn Fn(&Member) -> bool; 3] = [&in_rotation, &failing, &|_| !any_kept];
+        for tier in tiers {
+            let candidates = self.candidates(now, |member| who.permits(member) && tier(member));
+            if candidates.is_empty() {
+                continue;
+            }
+            let member = candidates[self.pick(&candidates, random)].1;
+            return Routed::To { member, on_trial: !self.members[member].health.is_healthy() };
+        }
+        if self.members.iter().any(|member| who.permits(member)) { Routed::NoRoom } else { Routed::NonePermitted }
+    }
+
+    fn due_probe(&mut self, now: Instant, who: Eligibility) -> Option<usize> {
+        let due =
+            |member: &mut Member| who.permits(member) && member.health.probe_due(now) && member.capacity.has_room(now);
+        let others = self.members.iter().any(|member| who.permits(member) && member.health.is_healthy());
+        if others { self.members.iter_mut().position(due) } else { None }
+    }
+
+    fn candidates(&mut self, now: Instant, allowed: impl Fn(&Member) -> bool) -> SmallVec<[(Candidate, usize); 16]> {
+        let ejection = &self.settings.ejection;
+        self.members
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(index, member)| {
+                let takes = allowed(member) && member.capacity.has_room(now);
+                takes.then(|| (member.candidate(now, ejection), index))
+            })
+            .collect()
+    }
+
+    fn pick(&mut self, candidates: &[(Candidate, usize)], random: &mut Random) -> usize {
+        let plain: SmallVec<[Candidate; 16]> = candidates.iter().map(|(candidate, _)| *candidate).collect();
+        self.policy.pick(&plain, random)
+    }
+
+    /// Step 10: what an ended attempt says. Returns what is worth a line in the log.
+    pub(super) fn observe(
+        &mut self,
+        now: Instant,
+        member: usize,
+        end: AttemptEnd,
+        on_trial: bool,
+        random: &mut Random,
+    ) -> Option<Notice> {
+        let ejection = self.settings.ejection.clone();
+        let state = &mut self.members[member];
+        state.capacity.ended();
+        let deployment = state.id;
+        if let AttemptEnd::Throttled { wait } = end {
+            state.capacity.throttled(now, wait);
+        }
+        match end.health() {
+            HealthEffect::Success => {
+                self.completions.add(now, 1);
+                state.health.succeeded(now, &ejection, on_trial).then_some(Notice::Returned { deployment })
+            }
+            HealthEffect::Neutral => {
+                if on_trial {
+                    state.health.probe_undecided(now);
+                }
+                None
+            }
+            HealthEffect::Failure => match state.health.failed(now, &ejection, on_trial) {
+                Verdict::Keep => None,
+                Verdict::Eject => self.eject_or_keep(now, member, &ejection, random),
+            },
+        }
+    }
+
+    fn eject_or_keep(
+        &mut self,
+        now: Instant,
+        member: usize,
+        ejection: &EjectionSettings,
+        random: &mut Random,
+    ) -> Option<Notice> {
+        let out = |m: &Member| matches!(m.health.state(), HealthState::Ejected { .. } | HealthState::Probing);
+        let already_out = out(&self.members[member]);
+        let others_out = self.members.iter().filter(|m| out(m)).count() - usize::from(already_out);
+        let allowed = others_out < health::ejection_cap(self.members.len(), ejection) && self.keeps_half(member, out);
+        let state = &mut self.members[member];
+        let deployment = state.id;
+        if allowed {
+            let time = state.health.eject(now, ejection, random);
+            return Some(Notice::Ejected { deployment, time });
+        }
+        let news = !matches!(state.health.state(), HealthState::Failing { .. });
+        state.health.keep_failing(now);
+        news.then_some(Notice::KeptFailing { deployment })
+    }
+
+    /// Whether at least half of the told capacity stays in rotation without `member`; where a size is not told, the
+    /// count decides, which the cap has done.
+    fn keeps_half(&self, member: usize, out: impl Fn(&Member) -> bool) -> bool {
+        let size = |m: &Member| m.settings.capacity.size().map(u64::from);
+        let Some(total) = self.members.iter().map(size).sum::<Option<u64>>() else { return true };
+        let stays = self.members.iter().enumerate().filter(|(index, m)| *index != member && !out(m));
+        stays.filter_map(|(_, m)| size(m)).sum::<u64>() * 2 >= total
+    }
+
+    /// The earliest time at which a permitted member that is closed by a stated wait, or full by a learned ceiling,
+    /// opens by itself; `None` where one only opens when an attempt ends.
+    pub(super) fn opens_at(&self, now: Instant, who: Eligibility) -> Option<Instant> {
+        self.members.iter().filter(|member| who.permits(member)).filter_map(|m| m.capacity.opens_at(now)).min()
+    }
+
+    /// Whether nothing can start before `time`: every permitted member is closed by a wait that ends later.
+    pub(super) fn closed_beyond(&self, time: Instant, who: Eligibility) -> Option<Instant> {
+        let mut permitted = self.members.iter().filter(|member| who.permits(member)).peekable();
+        permitted.peek()?;
+        let first = permitted.map(|member| member.capacity.closed_until()).min()?;
+        (first > time).then_some(first)
+    }
+
+    /// How long the line up to `ahead` requests takes to drain at the rate of the last ten seconds.
+    pub(super) fn drain_estimate(&mut self, now: Instant, ahead: usize) -> Duration {
+        let span = now.since(self.started).clamp(Duration::from_secs(1), Duration::from_secs(10));
+        match self.completions.sum(now) {
+            0 => UNKNOWN_DRAIN,
+            completed => span.saturating_mul(u32::try_from(ahead + 1).unwrap_or(u32::MAX)) / completed,
+        }
+    }
+}
+
+impl Member {
+    fn candidate(&self, now: Instant, ejection: &EjectionSettings) -> Candidate {
+        Candidate {
+            deployment: self.id,
+            in_flight: self.capacity.in_flight(),
+            weight: self.settings.weight,
+            priority_group: self.settings.priority_group,
+            provisioned: matches!(self.settings.capacity, Capacity::Provisioned { .. }),
+            share_percent: self.health.slow_start_percent(now, ejection),
+            latency_nanos: self.latency.nanos(),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What the engine shows of itself: plain copies for `/statusz` and metrics.
+
+use super::Engine;
+use crate::id::{DeploymentId, PoolId};
+use crate::time::{Duration, Instant};
+use alloc::vec::Vec;
+
+/// One pool as it stands.
+#[derive(Clone, Debug)]
+pub struct PoolView {
+    /// Which one.
+    pub pool: PoolId,
+    /// Requests that wait.
+    pub waiting: usize,
+    /// Its deployments, in the order of the configuration.
+    pub deployments: Vec<DeploymentView>,
+}
+
+/// One deployment as it stands.
+#[derive(Clone, Debug)]
+pub struct DeploymentView {
+    /// Which one.
+    pub deployment: DeploymentId,
+    /// Attempts in flight.
+    pub in_flight: u32,
+    /// The bound on them, where there is one.
+    pub limit: Option<u32>,
+    /// `healthy`, `failing`, `ejected` or `probing`.
+    pub health: &'static str,
+    /// What is left of a wait that it stated.
+    pub closed_for: Duration,
+    /// The share of its normal traffic it gets, in percent: below 100 during a slow start.
+    pub share_percent: u32,
+    /// Peak-sensitive average of the time to the first byte.
+    pub latency: Duration,
+}
+
+impl Engine {
+    /// Every pool as it stands at `now`.
+    pub fn view(&self, now: Instant) -> Vec<PoolView> {
+        let pools = self.pools.iter().enumerate();
+        pools
+            .map(|(index, pool)| PoolView {
+                pool: PoolId::from_index(index),
+                waiting: pool.queue.len(),
+                deployments: pool
+                    .members
+                    .iter()
+                    .map(|member| DeploymentView {
+                        deployment: member.id,
+                        in_flight: member.capacity.in_flight(),
+                        limit: member.capacity.limit(),
+                        health: member.health.state().label(),
+                        closed_for: member.capacity.closed_until().since(now),
+                        share_percent: member.health.slow_start_percent(now, &pool.settings.ejection),
+                        latency: Duration::from_nanos(member.latency.nanos()),
+                    })
+                    .collect(),
+            })
+            .collect()
+    }
+}
