@@ -1,0 +1,162 @@
+//! One JSON line a request, written by a thread of its own from a bounded queue.
+//!
+//! A sink that stalls must not stall requests: at the bound lines are dropped and counted, and the counter is a metric.
+//! No secret can get in here: the record holds no header, no key and no body.
+
+use crate::clock::unix_time;
+use crate::record::Finished;
+use seawall_config::AccessLog as Sink;
+use seawall_core::settings::Settings;
+use serde::Serialize;
+use std::fs::OpenOptions;
+use std::io::{BufWriter, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+
+/// Lines that may wait for the sink.
+const QUEUE_LINES: usize = 8_192;
+
+/// The writing end.
+#[derive(Debug)]
+pub struct AccessLog {
+    queue: Option<SyncSender<Line>>,
+    dropped: AtomicU64,
+    settings: Arc<Settings>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Line {
+    finished: Finished,
+    unix_millis: u64,
+}
+
+impl AccessLog {
+    /// Starts the writer for `sink`.
+    pub fn start(sink: &Sink, settings: Arc<Settings>) -> std::io::Result<Self> {
+        let writer: Option<Box<dyn Write + Send>> = match sink {
+            Sink::Off => None,
+            Sink::Stdout => Some(Box::new(std::io::stdout())),
+            Sink::File(path) => Some(Box::new(OpenOptions::new().create(true).append(true).open(path)?)),
+        };
+        let mut log = Self { queue: None, dropped: AtomicU64::new(0), settings, thread: None };
+        if let Some(writer) = writer {
+            let (sender, receiver) = sync_channel(QUEUE_LINES);
+            let settings = Arc::clone(&log.settings);
+            let thread = std::thread::Builder::new().name("access-log".into());
+            log.thread = Some(thread.spawn(move || write_lines(&receiver, BufWriter::new(writer), &settings))?);
+            log.queue = Some(sender);
+        }
+        Ok(log)
+    }
+
+    /// Queues the line of a finished request, or counts it as dropped.
+    pub fn write(&self, finished: Finished) {
+        let Some(queue) = &self.queue else { return };
+        let unix_millis = u64::try_from(unix_time().as_millis()).unwrap_or(u64::MAX);
+        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =
+            queue.try_send(Line { finished, unix_millis })
+        {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Lines dropped because the sink was too slow.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for AccessLog {
+    /// Writes what is queued.
+    fn drop(&mut self) {
+        self.queue = None;
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
+
+fn write_lines(queue: &Receiver<Line>, mut writer: impl Write, settings: &Settings) {
+    while let Ok(first) = queue.recv() {
+        // What came meanwhile goes out with it, in one write.
+        for line in std::iter::once(first).chain(queue.try_iter().take(QUEUE_LINES)) {
+            // A sink that is gone (a closed pipe) loses lines; requests go on.
+            drop(serde_json::to_writer(&mut writer, &Shown::new(&line, settings)));
+            drop(writer.write_all(b"\n"));
+        }
+        drop(writer.flush());
+    }
+}
+
+/// The fields of a line, in order.
+#[derive(Serialize)]
+struct Shown<'a> {
+    time: String,
+    request_id: &'a str,
+    outcome: &'static str,
+    status: u16,
+    tenant: Option<&'a str>,
+    model: Option<&'a str>,
+    endpoint: &'static str,
+    stream: bool,
+    attempts: u32,
+    deployment: Option<&'a str>,
+    region: Option<&'a str>,
+    queued_ms: f64,
+    first_byte_ms: Option<f64>,
+    duration_ms: f64,
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    /// `true` where the upstream reported no usage and the output was counted in pieces.
+    tokens_estimated: bool,
+    request_bytes: u64,
+    response_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_retry: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upstream_status: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upstream_error: Option<&'a str>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(line: &'a Line, settings: &'a Settings) -> Self {
+        let Finished { record, outcome, ended } = &line.finished;
+        let milliseconds = |span: std::time::Duration| (span.as_secs_f64() * 1e6).round() / 1e3;
+        let deployment = record.deployment.map(|id| &settings.deployments[id.index()]);
+        let estimated = record.usage.is_none() && record.output_events > 0;
+        Self {
+            time: timestamp(line.unix_millis),
+            request_id: record.id.as_str(),
+            outcome: outcome.label(),
+            status: record.status,
+            tenant: record.tenant.map(|id| settings.tenants[id.index()].name.as_str()),
+            model: record.model.as_deref(),
+            endpoint: record.endpoint,
+            stream: record.stream,
+            attempts: record.attempts,
+            deployment: deployment.map(|deployment| deployment.name.as_str()),
+            region: deployment.map(|deployment| deployment.region.as_str()),
+            queued_ms: milliseconds(record.queued),
+            first_byte_ms: record.first_byte.map(|at| milliseconds(at.since(record.arrived))),
+            duration_ms: milliseconds(ended.since(record.arrived)),
+            input_tokens: record.usage.map(|usage| usage.input),
+            output_tokens: record.usage.map(|usage| usage.output).or(estimated.then_some(record.output_events)),
+            tokens_estimated: estimated,
+            request_bytes: record.request_bytes,
+            response_bytes: record.response_bytes,
+            client_retry: record.client_retry,
+            upstream_status: record.upstream_status,
+            upstream_error: record.upstream_error.as_deref(),
+        }
+    }
+}
+
+/// RFC 3339 in UTC, to the millisecond.
+fn timestamp(unix_millis: u64) -> String {
+    let millis = i64::try_from(unix_millis).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_millisecond(millis).map_or_else(|_| String::new(), |time| format!("{time:.3}"))
+}

@@ -1,0 +1,160 @@
+//! Counters and gauges in Prometheus' text form.
+//!
+//! Labels are bounded by the configuration: tenants, models, deployments and the closed list of outcomes.
+
+use crate::record::Finished;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+use seawall_core::classify::AttemptEnd;
+use seawall_core::engine::PoolView;
+use seawall_core::id::DeploymentId;
+use seawall_core::settings::Settings;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+type Labels = Vec<(&'static str, String)>;
+type Latency = Family<Labels, Histogram, fn() -> Histogram>;
+
+/// Every metric of the process.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    settings: Arc<Settings>,
+    requests: Family<Labels, Counter>,
+    attempts: Family<Labels, Counter>,
+    tokens: Family<Labels, Counter>,
+    duration: Latency,
+    first_byte: Latency,
+    waiting: Family<Labels, Gauge>,
+    in_flight: Family<Labels, Gauge>,
+    healthy: Family<Labels, Gauge>,
+    connections: Gauge,
+    buffered_bytes: Gauge,
+    dropped_lines: Counter<u64, AtomicU64>,
+}
+
+/// What is read off the process when it is asked for its metrics.
+#[derive(Debug)]
+pub struct Readings {
+    /// The engine's pools.
+    pub pools: Vec<PoolView>,
+    /// Connections of clients.
+    pub connections: usize,
+    /// Bytes of bodies held.
+    pub buffered_bytes: u64,
+    /// Access log lines dropped so far.
+    pub dropped_lines: u64,
+}
+
+fn latency() -> Histogram {
+    // From a refusal in under a millisecond to an answer of ten minutes.
+    Histogram::new([0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0])
+}
+
+impl Metrics {
+    /// All metrics at zero.
+    pub fn new(settings: Arc<Settings>) -> Self {
+        let make: fn() -> Histogram = latency;
+        let mut metrics = Self {
+            registry: Registry::with_prefix("seawall"),
+            settings,
+            requests: Family::default(),
+            attempts: Family::default(),
+            tokens: Family::default(),
+            duration: Family::new_with_constructor(make),
+            first_byte: Family::new_with_constructor(make),
+            waiting: Family::default(),
+            in_flight: Family::default(),
+            healthy: Family::default(),
+            connections: Gauge::default(),
+            buffered_bytes: Gauge::default(),
+            dropped_lines: Counter::default(),
+        };
+        metrics.register();
+        metrics
+    }
+
+    fn register(&mut self) {
+        let r = &mut self.registry;
+        r.register("requests", "Requests by their one outcome; cause tells ours from the caller's", self.requests.clone());
+        r.register("attempts", "Attempts at upstreams by their end", self.attempts.clone());
+        r.register("tokens", "Tokens as the upstreams reported them", self.tokens.clone());
+        let (whole, first) = (self.duration.clone(), self.first_byte.clone());
+        r.register_with_unit("request_duration", "From the request's head to its end", Unit::Seconds, whole);
+        r.register_with_unit("first_byte", "From the request's head to the answer's first byte", Unit::Seconds, first);
+        r.register("waiting", "Requests that wait for a deployment", self.waiting.clone());
+        r.register("in_flight", "Attempts in flight at a deployment", self.in_flight.clone());
+        r.register("deployment_healthy", "1 while a deployment is in rotation", self.healthy.clone());
+        r.register("connections", "Connections of clients", self.connections.clone());
+        r.register("buffered_bytes", "Bytes of request bodies held", self.buffered_bytes.clone());
+        r.register("access_log_dropped", "Access log lines dropped by a slow sink", self.dropped_lines.clone());
+    }
+
+    /// Counts a finished request.
+    pub fn finished(&self, finished: &Finished) {
+        let Finished { record, outcome, ended } = finished;
+        let tenant = record.tenant.map_or("", |id| self.settings.tenants[id.index()].name.as_str());
+        let model = record.pool.map_or("", |id| self.settings.pools[id.index()].name.as_str());
+        let of_model = vec![("model", model.to_owned())];
+        let mut labels = vec![("model", model.to_owned()), ("tenant", tenant.to_owned())];
+        if let Some(usage) = record.usage {
+            for (kind, count) in [("input", usage.input), ("output", usage.output)] {
+                let mut labels = labels.clone();
+                labels.push(("kind", kind.to_owned()));
+                self.tokens.get_or_create_owned(&labels).inc_by(count);
+            }
+        }
+        labels.push(("outcome", outcome.label().to_owned()));
+        labels.push(("cause", cause(*outcome).to_owned()));
+        self.requests.get_or_create_owned(&labels).inc();
+        self.duration.get_or_create_owned(&of_model).observe(ended.since(record.arrived).as_secs_f64());
+        if let Some(first) = record.first_byte {
+            self.first_byte.get_or_create_owned(&of_model).observe(first.since(record.arrived).as_secs_f64());
+        }
+    }
+
+    /// Counts an ended attempt.
+    pub fn attempt(&self, deployment: DeploymentId, end: AttemptEnd) {
+        let name = self.settings.deployments[deployment.index()].name.clone();
+        let labels = vec![("deployment", name), ("end", end.label().to_owned())];
+        self.attempts.get_or_create_owned(&labels).inc();
+    }
+
+    /// The text of `/metrics`.
+    pub fn render(&self, readings: &Readings) -> String {
+        for pool in &readings.pools {
+            let model = self.settings.pools[pool.pool.index()].name.clone();
+            self.waiting.get_or_create_owned(&vec![("model", model)]).set(gauge(pool.waiting as u64));
+            for deployment in &pool.deployments {
+                let name = self.settings.deployments[deployment.deployment.index()].name.clone();
+                let labels = vec![("deployment", name)];
+                self.in_flight.get_or_create_owned(&labels).set(gauge(u64::from(deployment.in_flight)));
+                self.healthy.get_or_create_owned(&labels).set(i64::from(deployment.health == "healthy"));
+            }
+        }
+        self.connections.set(gauge(readings.connections as u64));
+        self.buffered_bytes.set(gauge(readings.buffered_bytes));
+        self.dropped_lines.inner().store(readings.dropped_lines, std::sync::atomic::Ordering::Relaxed);
+        let mut text = String::new();
+        encode(&mut text, &self.registry).expect("writing into a string does not fail");
+        text
+    }
+}
+
+fn cause(outcome: seawall_core::outcome::Outcome) -> &'static str {
+    use seawall_core::outcome::Cause;
+    match outcome.cause() {
+        Cause::None => "none",
+        Cause::Caller => "caller",
+        Cause::Service => "service",
+        Cause::Upstream => "upstream",
+    }
+}
+
+fn gauge(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}

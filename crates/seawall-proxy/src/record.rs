@@ -1,0 +1,131 @@
+//! What is remembered of one request, from its head to its end: the source of its log line and its metrics.
+
+use seawall_core::id::{DeploymentId, PoolId, TenantId};
+use seawall_core::outcome::Outcome;
+use seawall_core::time::{Duration, Instant};
+use std::sync::Arc;
+
+/// One request, as far as it is known.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// Our own id, told to the client as `x-request-id`.
+    pub id: RequestName,
+    /// When its head had been read.
+    pub arrived: Instant,
+    /// Whose it is, once the key is known.
+    pub tenant: Option<TenantId>,
+    /// What it asked for, once the body is understood.
+    pub pool: Option<PoolId>,
+    /// The model's name as the client wrote it, cut to a bound.
+    pub model: Option<Arc<str>>,
+    /// The endpoint's name.
+    pub endpoint: &'static str,
+    /// Whether a stream was asked for.
+    pub stream: bool,
+    /// Bytes of the body.
+    pub request_bytes: u64,
+    /// The client's own counter of its retries.
+    pub client_retry: Option<u32>,
+    /// Attempts made.
+    pub attempts: u32,
+    /// Where the last attempt went.
+    pub deployment: Option<DeploymentId>,
+    /// How long it waited for a deployment.
+    pub queued: Duration,
+    /// When the first byte of the answer went to the client.
+    pub first_byte: Option<Instant>,
+    /// Status told to the client.
+    pub status: u16,
+    /// The last upstream's status, where it answered.
+    pub upstream_status: Option<u16>,
+    /// The last upstream's own words on a failure, cut to a bound.
+    pub upstream_error: Option<String>,
+    /// Tokens, as the upstream reported them.
+    pub usage: Option<Tokens>,
+    /// Pieces of a stream that carried output; an estimate of the output where no usage came.
+    pub output_events: u64,
+    /// Bytes of the answer.
+    pub response_bytes: u64,
+}
+
+/// Tokens of one request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tokens {
+    /// Read.
+    pub input: u64,
+    /// Written.
+    pub output: u64,
+}
+
+/// The longest piece of an upstream's words that is kept for the log.
+pub const UPSTREAM_WORDS_BYTES: usize = 1_024;
+
+impl Record {
+    /// A record of a request whose head was just read.
+    pub fn new(id: RequestName, arrived: Instant) -> Self {
+        Self {
+            id,
+            arrived,
+            tenant: None,
+            pool: None,
+            model: None,
+            endpoint: "unknown",
+            stream: false,
+            request_bytes: 0,
+            client_retry: None,
+            attempts: 0,
+            deployment: None,
+            queued: Duration::ZERO,
+            first_byte: None,
+            status: 0,
+            upstream_status: None,
+            upstream_error: None,
+            usage: None,
+            output_events: 0,
+            response_bytes: 0,
+        }
+    }
+
+    /// Keeps the upstream's own words, cut.
+    pub fn keep_upstream_words(&mut self, words: &[u8]) {
+        let cut = &words[..words.len().min(UPSTREAM_WORDS_BYTES)];
+        self.upstream_error = Some(String::from_utf8_lossy(cut).into_owned());
+    }
+}
+
+/// The name of a request, unique over restarts: `req_` and 32 hexadecimal digits of a version 7 UUID.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct RequestName([u8; 36]);
+
+impl RequestName {
+    /// A fresh one.
+    pub fn fresh() -> Self {
+        let mut text = *b"req_00000000000000000000000000000000";
+        let mut digits = [0; uuid::fmt::Simple::LENGTH];
+        uuid::Uuid::now_v7().as_simple().encode_lower(&mut digits);
+        text[4..].copy_from_slice(&digits);
+        Self(text)
+    }
+
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("hexadecimal digits are text")
+    }
+}
+
+impl std::fmt::Debug for RequestName {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// A finished request: what the log and the metrics are made from.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// What is known of it.
+    pub record: Record,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// When.
+    pub ended: Instant,
+}
