@@ -21,8 +21,9 @@ pub enum Form {
     Wait(Duration),
     /// Do not come back; if you must, after this wait: as `Wait`, plus `x-should-retry: false`.
     WaitStop(Duration),
-    /// Do not come back: 429, `x-should-retry: false`, no wait.
-    Stop,
+    /// Do not come back: 429, `x-should-retry: false`, no wait. For clients that do not obey this, and by default for
+    /// all, it is told as `WaitStop` with this wait.
+    Stop(Duration),
     /// Never come back with this request: the terminal 4xx of the situation.
     StopHard,
     /// A failure that is likely to pass: 503 (504 where an upstream was silent) with a short wait.
@@ -44,7 +45,7 @@ pub fn advise(outcome: Outcome, wait: Option<Duration>, storm: bool, random: &mu
         }
         Outcome::Unauthenticated => Some(Form::Auth),
         Outcome::ModelNotFound | Outcome::InvalidRequest | Outcome::TooLarge => Some(Form::StopHard),
-        Outcome::DeadlineUnmeetable => Some(Form::Stop),
+        Outcome::DeadlineUnmeetable => Some(Form::Stop(stop_wait(random))),
         Outcome::CapacityExhausted => Some(wait_or_stop(wait.unwrap_or(SHORTEST_WAIT), random)),
         Outcome::UpstreamErrorRetried => Some(Form::WaitStop(stop_wait(random))),
         Outcome::MemoryFull
