@@ -60,13 +60,16 @@ impl CapacityState {
     }
 
     /// When room may appear without an attempt ending: the end of a stated wait, or the ceiling's next step.
-    pub fn opens_at(&self, now: Instant) -> Option<Instant> {
+    ///
+    /// Always later than `now`.
+    pub fn opens_at(&mut self, now: Instant) -> Option<Instant> {
+        self.grow(now);
         if self.closed_until > now {
             return Some(self.closed_until);
         }
         let ceiling = self.ceiling?;
         let told_has_room = self.told.is_none_or(|told| self.in_flight < told);
-        (told_has_room && self.in_flight >= ceiling.current).then_some(ceiling.grows_at)
+        (told_has_room && self.in_flight >= ceiling.current).then_some(ceiling.grows_at).filter(|at| *at > now)
     }
 
     /// An attempt started.

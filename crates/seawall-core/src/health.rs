@@ -15,6 +15,8 @@ use crate::window::Window;
 
 /// How long a deployment that fails but may not be ejected is left alone between two tries.
 const FAILING_TRY_INTERVAL: Duration = Duration::from_secs(1);
+/// How long a probe waits for a request that has a second attempt.
+const PROBE_GRACE: Duration = Duration::from_secs(5);
 const SLOW_START_FLOOR_PERCENT: u32 = 10;
 
 /// The health of one deployment.
@@ -93,10 +95,26 @@ impl Health {
 
     /// Whether a probe or a try is due at `now`.
     pub fn probe_due(&self, now: Instant) -> bool {
+        self.due_at().is_some_and(|due| now >= due)
+    }
+
+    /// Whether a probe or a try has been due for so long that it is made although no second attempt could follow it:
+    /// where none ever can, the deployment would stay out for good.
+    pub fn probe_overdue(&self, now: Instant) -> bool {
+        self.due_at().is_some_and(|due| now >= due + PROBE_GRACE)
+    }
+
+    /// When an ejected deployment may take a request that waits, if that is still to come.
+    pub fn opens_at(&self, now: Instant) -> Option<Instant> {
+        let HealthState::Ejected { until } = self.state else { return None };
+        [until, until + PROBE_GRACE].into_iter().find(|at| *at > now)
+    }
+
+    const fn due_at(&self) -> Option<Instant> {
         match self.state {
-            HealthState::Ejected { until } => now >= until,
-            HealthState::Failing { next_try } => now >= next_try,
-            HealthState::Healthy | HealthState::Probing => false,
+            HealthState::Ejected { until } => Some(until),
+            HealthState::Failing { next_try } => Some(next_try),
+            HealthState::Healthy | HealthState::Probing => None,
         }
     }
 
@@ -165,7 +183,7 @@ impl Health {
     /// Takes it out of rotation. Returns for how long.
     pub fn eject(&mut self, now: Instant, settings: &EjectionSettings, random: &mut Random) -> Duration {
         let time = settings.base_time.saturating_mul(1 << self.ejections.min(16)).min(settings.max_time);
-        let time = random.span(time * 3 / 4, time * 5 / 4);
+        let time = random.span(time.saturating_mul(3) / 4, time.saturating_mul(5) / 4);
         self.ejections = self.ejections.saturating_add(1);
         self.consecutive_failures = 0;
         self.slow_start_since = None;

@@ -22,8 +22,8 @@ impl Random {
 
     /// A span in `low..=high`, in whole milliseconds; `low` where the range is empty.
     pub fn span(&mut self, low: Duration, high: Duration) -> Duration {
-        let range = u32::try_from(high.saturating_sub(low).as_millis()).unwrap_or(u32::MAX - 1);
-        low + Duration::from_millis(u64::from(self.below(range + 1)))
+        let range = u32::try_from(high.saturating_sub(low).as_millis()).unwrap_or(u32::MAX).min(u32::MAX - 1);
+        low.saturating_add(Duration::from_millis(u64::from(self.below(range + 1))))
     }
 }
 

@@ -12,6 +12,7 @@
 //! ends in exactly one [`Output::Respond`]. Inputs about a request that has ended are ignored: the two sides may cross.
 
 mod io;
+mod line;
 mod pool;
 mod view;
 
@@ -26,7 +27,7 @@ use crate::id::{AttemptId, DeploymentId, PoolId, RequestId, TenantId};
 use crate::load::PeakEwma;
 use crate::outcome::Outcome;
 use crate::permit::{AttemptPermit, Payment};
-use crate::queue::Place;
+use crate::queue::{Lane, Place};
 use crate::random::Random;
 use crate::settings::{Criticality, Settings};
 use crate::time::{Duration, Instant};
@@ -51,9 +52,6 @@ pub const STEPS: [&str; 12] = [
     "retry",
     "respond",
 ];
-
-/// How long a waiting request whose second attempt is not paid for yet waits before the bucket is asked again.
-const BUDGET_RECHECK: Duration = Duration::from_secs(1);
 
 /// The policy engine. See the module's contract.
 #[derive(Debug)]
@@ -102,6 +100,15 @@ struct Plan {
     fresh_connection: bool,
 }
 
+impl Live {
+    const fn waits_since(&self) -> Option<Instant> {
+        match self.phase {
+            Phase::Waiting { since, .. } => Some(since),
+            Phase::Running { .. } => None,
+        }
+    }
+}
+
 impl Plan {
     const fn new(member: usize, on_trial: bool, payment: Payment) -> Self {
         Self { member, on_trial, payment, fresh_connection: false }
@@ -111,7 +118,7 @@ impl Plan {
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     Waiting { since: Instant, expires: Instant },
-    Running { member: usize, started: Instant, on_trial: bool },
+    Running { member: usize, started: Instant, on_trial: bool, relaying: bool },
 }
 
 impl Engine {
@@ -150,6 +157,10 @@ impl Engine {
 
     /// Takes one input. Deadlines that are due by `now` are handled first.
     pub fn handle(&mut self, now: Instant, input: Input) {
+        // Whoever has left takes no place that this very moment frees.
+        if let Input::ClientGone(request) = input {
+            self.leave_waiting(now, request);
+        }
         self.expire(now);
         match input {
             Input::Arrived(arrival) => self.admit(now, &arrival),
@@ -176,12 +187,17 @@ impl Engine {
         self.requests.len()
     }
 
-    /// Step 5, admit: refuse, wait, or go on.
+    /// Step 5, admit: refuse, wait, or go on. An arrival under an id that is in use is a mistake of the host and ignored.
     fn admit(&mut self, now: Instant, arrival: &Arrival) {
-        let pool = &self.pools[arrival.pool.index()];
-        let (ceiling, _) = self.tenants[arrival.tenant.index()];
+        if self.requests.contains_key(&arrival.request) {
+            return;
+        }
+        let pool = self.pools.get(arrival.pool.index());
+        let (Some(pool), Some((ceiling, _))) = (pool, self.tenants.get(arrival.tenant.index())) else {
+            return self.refuse_unknown(arrival.request);
+        };
         let patience = pool.settings.queue.patience;
-        let place = Place { criticality: arrival.criticality.clamped(ceiling), sequence: self.next_sequence };
+        let place = Place { criticality: arrival.criticality.clamped(*ceiling), sequence: self.next_sequence };
         self.next_sequence += 1;
         let live = Live {
             tenant: arrival.tenant,
@@ -195,73 +211,39 @@ impl Engine {
             queued: Duration::ZERO,
             phase: Phase::Waiting { since: now, expires: now },
         };
-        let line_is_empty = pool.queue.is_empty();
         self.requests.insert(arrival.request, live);
         if self.draining {
-            return self.finish(arrival.request, Outcome::Draining, None, false);
+            return self.finish(now, arrival.request, Outcome::Draining, None, false);
         }
         if arrival.deadline.is_some_and(|deadline| deadline <= now) {
-            return self.finish(arrival.request, Outcome::DeadlineUnmeetable, None, false);
+            return self.finish(now, arrival.request, Outcome::DeadlineUnmeetable, None, false);
         }
-        // Who arrives does not overtake who waits.
-        if line_is_empty {
-            match self.route(now, &live) {
-                Routed::To { member, on_trial } => {
-                    return self.dispatch(now, arrival.request, Plan::new(member, on_trial, Payment::Admission));
-                }
-                Routed::NonePermitted => {
-                    return self.finish(arrival.request, Outcome::NoHealthyDeployment, None, false);
-                }
-                Routed::NoRoom => {}
+        // Who arrives does not overtake who waits; but who waits for another deployment is not in the way.
+        self.serve_line(now, arrival.pool);
+        match self.route(now, &live) {
+            Routed::To { member, on_trial } => {
+                self.dispatch(now, arrival.request, Plan::new(member, on_trial, Payment::Admission));
             }
-        }
-        self.wait(now, arrival.request);
-        if !line_is_empty {
-            self.serve_line(now, arrival.pool);
+            Routed::NonePermitted => {
+                self.finish(now, arrival.request, Outcome::NoHealthyDeployment, None, false);
+            }
+            Routed::NoRoom => self.wait(now, arrival.request),
         }
     }
 
-    /// Step 6, queue: takes its place in the line, unless the wait cannot succeed.
-    fn wait(&mut self, now: Instant, request: RequestId) {
-        let Some(live) = self.requests.get(&request).copied() else { return };
-        let who = self.eligibility(&live);
-        let pool = &mut self.pools[live.pool.index()];
-        let patience_ends = now + live.patience.saturating_sub(live.queued);
-        let expires = live.deadline.map_or(patience_ends, |deadline| deadline.min(patience_ends));
-        let opens = pool.closed_beyond(expires, who);
-        let full = pool.queue.len() >= pool.settings.queue.max_waiting as usize;
-        if opens.is_some() || full {
-            let wait = opens.map(|opens| opens.since(now));
-            return self.refuse_busy(now, request, wait);
-        }
-        pool.queue.insert(live.place, request);
-        self.deadlines.insert((expires, Deadline::Queue(request)));
-        self.set_phase(request, Phase::Waiting { since: now, expires });
-        self.wake_for(now, live.pool, who, false);
-    }
-
-    /// Sees to it that the line is looked at when a member opens by itself, or when the bucket is refilled.
-    fn wake_for(&mut self, now: Instant, id: PoolId, who: Eligibility, unpaid: bool) {
-        let pool = &mut self.pools[id.index()];
-        let recheck = unpaid.then(|| now + BUDGET_RECHECK);
-        let Some(at) = pool.opens_at(now, who).into_iter().chain(recheck).min() else { return };
-        if pool.wake.is_some_and(|wake| wake <= at && wake > now) {
-            return;
-        }
-        if let Some(wake) = pool.wake.replace(at) {
-            self.deadlines.remove(&(wake, Deadline::Pool(id)));
-        }
-        self.deadlines.insert((at, Deadline::Pool(id)));
+    /// Answers an arrival whose pool or tenant is not in the settings.
+    fn refuse_unknown(&mut self, request: RequestId) {
+        let outcome = Outcome::ModelNotFound;
+        let form = advice::advise(outcome, None, false, &mut self.random);
+        let (attempts, deployment, queued) = (0, None, Duration::ZERO);
+        self.outputs.push_back(Output::Respond(Respond { request, outcome, form, attempts, deployment, queued }));
     }
 
     /// Step 7, route.
     fn route(&mut self, now: Instant, live: &Live) -> Routed {
         let who = self.eligibility(live);
-        let pool = &mut self.pools[live.pool.index()];
-        let may_probe = live.attempts == 0
-            && pool.settings.retry.max_attempts > 1
-            && pool.retry_budget.can_withdraw(now, live.tenant);
-        pool.route(now, who, may_probe, &mut self.random)
+        let first_of = (live.attempts == 0).then_some(live.tenant);
+        self.pools[live.pool.index()].route(now, who, first_of, &mut self.random)
     }
 
     /// Step 8, dispatch: mints the permit of an attempt that is paid for.
@@ -273,9 +255,7 @@ impl Engine {
             pool.retry_budget.deposit(now, live.tenant);
             pool.not_sent_bucket.deposit(now, live.tenant);
         }
-        if let Phase::Waiting { since, .. } = live.phase {
-            live.queued += now.since(since);
-        }
+        live.queued += live.waits_since().map_or(Duration::ZERO, |since| now.since(since));
         let state = &mut pool.members[member];
         state.capacity.started();
         if on_trial {
@@ -283,7 +263,7 @@ impl Engine {
         }
         live.attempts += 1;
         live.last = Some(state.id);
-        live.phase = Phase::Running { member, started: now, on_trial };
+        live.phase = Phase::Running { member, started: now, on_trial, relaying: false };
         let attempt = AttemptId(self.next_attempt);
         self.next_attempt += 1;
         self.outputs.push_back(Output::Dispatch(Dispatch {
@@ -295,8 +275,12 @@ impl Engine {
     }
 
     fn headers(&mut self, now: Instant, request: RequestId) {
-        let Some(live) = self.requests.get(&request) else { return };
-        if let Phase::Running { member, started, .. } = live.phase {
+        let Some(live) = self.requests.get_mut(&request) else { return };
+        if let Phase::Running { member, started, relaying, .. } = &mut live.phase
+            && !*relaying
+        {
+            *relaying = true;
+            let (member, started) = (*member, *started);
             self.pools[live.pool.index()].members[member].latency.observe(now, now.since(started));
         }
     }
@@ -304,10 +288,13 @@ impl Engine {
     /// Steps 10 to 12: classify and observe, retry, respond.
     fn attempt_ended(&mut self, now: Instant, request: RequestId, end: AttemptEnd) {
         let Some(live) = self.requests.get(&request).copied() else { return };
-        let Phase::Running { member, on_trial, .. } = live.phase else { return };
+        let Phase::Running { member, on_trial, relaying, .. } = live.phase else { return };
+        // Once bytes went to the client, whatever ends the attempt has cut its answer short.
+        let cut_short = relaying && end.repeatability() != Repeatability::Never;
+        let end = if cut_short { AttemptEnd::Truncated } else { end };
         self.observe(now, &live, member, on_trial, end);
         match end.repeatability() {
-            Repeatability::Never => self.finish(request, ended(end, live.attempts), None, false),
+            Repeatability::Never => self.finish(now, request, ended(end, live.attempts), None, false),
             Repeatability::Repeatable => self.retry(now, request, end),
             Repeatability::NeverStarted => self.replace(now, request, member, end),
         }
@@ -321,21 +308,23 @@ impl Engine {
         }
     }
 
-    /// Step 11, retry: at most one, on another deployment, in time, not while the pool is saturated, and paid for.
+    /// Step 11, retry: at most one, on another deployment, in time, not while the pool is saturated, not from one
+    /// deployment that is known to fail to another, and paid for.
     fn retry(&mut self, now: Instant, request: RequestId, end: AttemptEnd) {
         let Some(live) = self.requests.get_mut(&request) else { return };
         live.exclude = live.last;
         let live = *live;
         let outcome = ended(end, live.attempts);
         if !self.may_try_again(now, &live) {
-            return self.finish(request, outcome, None, false);
+            return self.finish(now, request, outcome, None, false);
         }
         let saturated = !self.pools[live.pool.index()].queue.is_empty();
         let Routed::To { member, on_trial } = self.route(now, &live) else {
-            return self.finish(request, outcome, None, saturated);
+            return self.finish(now, request, outcome, None, saturated);
         };
-        if saturated || !self.pools[live.pool.index()].retry_budget.withdraw(now, live.tenant) {
-            return self.finish(request, outcome, None, true);
+        let useless = on_trial && !self.is_healthy(&live);
+        if saturated || useless || !self.pools[live.pool.index()].retry_budget.withdraw(now, live.tenant) {
+            return self.finish(now, request, outcome, None, true);
         }
         self.dispatch(now, request, Plan::new(member, on_trial, Payment::RetryBudget));
     }
@@ -351,7 +340,11 @@ impl Engine {
             return self.finish_replaced(now, request, end);
         }
         let stale = end == AttemptEnd::StaleConnection;
-        let routed = if stale { Routed::To { member, on_trial: false } } else { self.route(now, &live) };
+        let routed = if stale && self.pools[live.pool.index()].serves(now, member) {
+            Routed::To { member, on_trial: false }
+        } else {
+            self.route(now, &live)
+        };
         match routed {
             Routed::NonePermitted => self.finish_replaced(now, request, end),
             Routed::To { member, on_trial } => {
@@ -371,7 +364,13 @@ impl Engine {
             return self.refuse_busy(now, request, None);
         }
         let outcome = ended(end, live.attempts);
-        self.finish(request, outcome, None, false);
+        self.finish(now, request, outcome, None, false);
+    }
+
+    /// Whether the deployment of the last attempt is in rotation.
+    fn is_healthy(&self, live: &Live) -> bool {
+        let members = &self.pools[live.pool.index()].members;
+        members.iter().any(|member| Some(member.id) == live.last && member.health.is_healthy())
     }
 
     fn may_try_again(&self, now: Instant, live: &Live) -> bool {
@@ -379,90 +378,28 @@ impl Engine {
         live.attempts < most && live.deadline.is_none_or(|deadline| deadline > now)
     }
 
+    /// A client that waits in the line left.
+    fn leave_waiting(&mut self, now: Instant, request: RequestId) {
+        let phase = self.requests.get(&request).map(|live| live.phase);
+        if matches!(phase, Some(Phase::Waiting { .. })) {
+            self.finish(now, request, Outcome::ClientGone, None, false);
+        }
+    }
+
     fn client_gone(&mut self, now: Instant, request: RequestId) {
         let Some(live) = self.requests.get(&request).copied() else { return };
         if let Phase::Running { member, on_trial, .. } = live.phase {
             self.observe(now, &live, member, on_trial, AttemptEnd::ClientGone);
         }
-        self.finish(request, Outcome::ClientGone, None, false);
+        self.finish(now, request, Outcome::ClientGone, None, false);
         self.serve_line(now, live.pool);
     }
 
-    /// Lets go whoever can go, in order, until no deployment has room.
-    fn serve_line(&mut self, now: Instant, id: PoolId) {
-        let mut cursor = None;
-        while let Some((place, request)) = self.pools[id.index()].queue.next_after(cursor) {
-            cursor = Some(place);
-            if !self.pools[id.index()].members.iter_mut().any(|member| member.capacity.has_room(now)) {
-                break;
-            }
-            let Some(live) = self.requests.get(&request).copied() else { continue };
-            let Routed::To { member, on_trial } = self.route(now, &live) else { continue };
-            let payment = if live.attempts == 0 { Payment::Admission } else { Payment::NotSentBucket };
-            let pool = &mut self.pools[id.index()];
-            if payment == Payment::NotSentBucket && !pool.not_sent_bucket.withdraw(now, live.tenant) {
-                self.wake_for(now, id, self.eligibility(&live), true);
-                continue;
-            }
-            self.leave_line(request, &live);
-            self.dispatch(now, request, Plan::new(member, on_trial, payment));
-        }
-        if let Some((_, request)) = self.pools[id.index()].queue.next_after(None)
-            && let Some(live) = self.requests.get(&request).copied()
-        {
-            self.wake_for(now, id, Eligibility { exclude: None, ..self.eligibility(&live) }, false);
-        }
-    }
-
-    fn leave_line(&mut self, request: RequestId, live: &Live) {
-        if let Phase::Waiting { expires, .. } = live.phase {
-            self.pools[live.pool.index()].queue.remove(live.place);
-            self.deadlines.remove(&(expires, Deadline::Queue(request)));
-        }
-    }
-
-    /// Handles every deadline that is due.
-    fn expire(&mut self, now: Instant) {
-        while let Some((at, deadline)) = self.deadlines.first().copied() {
-            if at > now {
-                return;
-            }
-            self.deadlines.remove(&(at, deadline));
-            match deadline {
-                Deadline::Pool(pool) => {
-                    self.pools[pool.index()].wake = None;
-                    self.serve_line(now, pool);
-                }
-                Deadline::Queue(request) => {
-                    let missed = self.requests.get(&request).and_then(|live| live.deadline).is_some_and(|d| d <= now);
-                    if missed {
-                        self.finish(request, Outcome::DeadlineUnmeetable, None, false);
-                    } else {
-                        self.refuse_busy(now, request, None);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Refuses for want of capacity. The wait is never shorter than what is left of the waits that upstreams stated.
-    fn refuse_busy(&mut self, now: Instant, request: RequestId, wait: Option<Duration>) {
-        let Some(live) = self.requests.get(&request).copied() else { return };
-        let who = Eligibility { exclude: None, ..self.eligibility(&live) };
-        let pool = &mut self.pools[live.pool.index()];
-        let ahead = pool.queue.ahead_of(live.place);
-        let stated = pool.closed_beyond(now, who).map_or(Duration::ZERO, |opens| opens.since(now));
-        let drain = pool.drain_estimate(now, ahead);
-        // A line that nobody stands in says nothing about the wait: then the upstreams' own words decide.
-        let estimate = if ahead == 0 && !stated.is_zero() { stated } else { stated.max(drain) };
-        let wait = wait.map_or(estimate, |wait| wait.max(estimate));
-        self.finish(request, Outcome::CapacityExhausted, Some(wait), false);
-    }
-
     /// Step 12, respond: exactly once for each request.
-    fn finish(&mut self, request: RequestId, outcome: Outcome, wait: Option<Duration>, storm: bool) {
+    fn finish(&mut self, now: Instant, request: RequestId, outcome: Outcome, wait: Option<Duration>, storm: bool) {
         let Some(live) = self.requests.remove(&request) else { return };
         self.leave_line(request, &live);
+        let queued = live.queued + live.waits_since().map_or(Duration::ZERO, |since| now.since(since));
         let form: Option<Form> = advice::advise(outcome, wait, storm, &mut self.random);
         self.outputs.push_back(Output::Respond(Respond {
             request,
@@ -470,18 +407,17 @@ impl Engine {
             form,
             attempts: live.attempts,
             deployment: live.last,
-            queued: live.queued,
+            queued,
         }));
-    }
-
-    fn set_phase(&mut self, request: RequestId, phase: Phase) {
-        if let Some(live) = self.requests.get_mut(&request) {
-            live.phase = phase;
-        }
     }
 
     fn eligibility(&self, live: &Live) -> Eligibility {
         Eligibility { boundary: self.tenants[live.tenant.index()].1, exclude: live.exclude }
+    }
+
+    fn lane(&self, live: &Live) -> Lane {
+        let Eligibility { boundary, exclude } = self.eligibility(live);
+        Lane { boundary, exclude, payer: (live.attempts > 0).then_some(live.tenant) }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::capacity::CapacityState;
 use crate::classify::{AttemptEnd, HealthEffect};
 use crate::engine::io::Notice;
 use crate::health::{self, Health, HealthState, Verdict};
-use crate::id::DeploymentId;
+use crate::id::{DeploymentId, TenantId};
 use crate::load::PeakEwma;
 use crate::queue::Queue;
 use crate::random::Random;
@@ -90,14 +90,20 @@ impl Pool {
         }
     }
 
-    /// Step 7: filters, then lets the policy pick. `may_probe`: a second attempt could still follow, so this one may
-    /// find out whether an ejected deployment works again.
-    pub(super) fn route(&mut self, now: Instant, who: Eligibility, may_probe: bool, random: &mut Random) -> Routed {
+    /// Step 7: filters, then lets the policy pick. `first_of`: the tenant, where this is a first attempt; only such a
+    /// one may find out whether an ejected deployment works again.
+    pub(super) fn route(
+        &mut self,
+        now: Instant,
+        who: Eligibility,
+        first_of: Option<TenantId>,
+        random: &mut Random,
+    ) -> Routed {
         let healthy = self.members.iter().filter(|member| member.health.is_healthy()).count();
         let panic = health::in_panic(healthy, self.members.len(), &self.settings.ejection);
-        if may_probe
-            && !panic
-            && let Some(member) = self.due_probe(now, who)
+        if !panic
+            && let Some(tenant) = first_of
+            && let Some(member) = self.due_probe(now, who, tenant)
         {
             return Routed::To { member, on_trial: true };
         }
@@ -115,14 +121,35 @@ impl Pool {
             let member = candidates[self.pick(&candidates, random)].1;
             return Routed::To { member, on_trial: !self.members[member].health.is_healthy() };
         }
-        if self.members.iter().any(|member| who.permits(member)) { Routed::NoRoom } else { Routed::NonePermitted }
+        if self.permits_any(who) { Routed::NoRoom } else { Routed::NonePermitted }
     }
 
-    fn due_probe(&mut self, now: Instant, who: Eligibility) -> Option<usize> {
-        let due =
-            |member: &mut Member| who.permits(member) && member.health.probe_due(now) && member.capacity.has_room(now);
+    /// The member that `tenant`'s first attempt probes, if one is due. It is the request's risk, so it falls on one
+    /// whose second attempt would be paid for, unless none of those has come along for a while.
+    fn due_probe(&mut self, now: Instant, who: Eligibility, tenant: TenantId) -> Option<usize> {
+        let due = |member: &Member| who.permits(member) && member.health.probe_due(now);
+        if !self.members.iter().any(due) {
+            return None;
+        }
+        let covered = self.settings.retry.max_attempts > 1 && self.retry_budget.can_withdraw(now, tenant);
         let others = self.members.iter().any(|member| who.permits(member) && member.health.is_healthy());
-        if others { self.members.iter_mut().position(due) } else { None }
+        if !others {
+            return None;
+        }
+        self.members.iter_mut().position(|member| {
+            due(member) && (covered || member.health.probe_overdue(now)) && member.capacity.has_room(now)
+        })
+    }
+
+    /// Whether `member` takes another attempt now without being on trial.
+    pub(super) fn serves(&mut self, now: Instant, member: usize) -> bool {
+        let member = &mut self.members[member];
+        member.health.is_healthy() && member.capacity.has_room(now)
+    }
+
+    /// Whether there is a member that `who` may go to at all.
+    pub(super) fn permits_any(&self, who: Eligibility) -> bool {
+        self.members.iter().any(|member| who.permits(member))
     }
 
     fn candidates(&mut self, now: Instant, allowed: impl Fn(&Member) -> bool) -> SmallVec<[(Candidate, usize); 16]> {
@@ -207,10 +234,12 @@ impl Pool {
         stays.filter_map(|(_, m)| size(m)).sum::<u64>() * 2 >= total
     }
 
-    /// The earliest time at which a permitted member that is closed by a stated wait, or full by a learned ceiling,
-    /// opens by itself; `None` where one only opens when an attempt ends.
-    pub(super) fn opens_at(&self, now: Instant, who: Eligibility) -> Option<Instant> {
-        self.members.iter().filter(|member| who.permits(member)).filter_map(|m| m.capacity.opens_at(now)).min()
+    /// The earliest time at which a member that is closed by a stated wait, full by a learned ceiling, or out, opens by
+    /// itself; `None` where one only opens when an attempt ends. Always later than `now`.
+    pub(super) fn opens_at(&mut self, now: Instant) -> Option<Instant> {
+        let opens =
+            |member: &mut Member| member.capacity.opens_at(now).into_iter().chain(member.health.opens_at(now)).min();
+        self.members.iter_mut().filter_map(opens).min()
     }
 
     /// Whether nothing can start before `time`: every permitted member is closed by a wait that ends later.

@@ -40,9 +40,14 @@ impl Candidate {
 
     /// Load per effective weight, as a fraction that compares without division: `(in flight + 1) / weight`.
     fn lighter_than(&self, other: &Self) -> core::cmp::Ordering {
-        let mine = u64::from(self.in_flight + 1) * other.effective_weight();
-        let theirs = u64::from(other.in_flight + 1) * self.effective_weight();
+        let mine = self.next_in_flight() * u128::from(other.effective_weight());
+        let theirs = other.next_in_flight() * u128::from(self.effective_weight());
         mine.cmp(&theirs)
+    }
+
+    /// Attempts in flight once this pick is made.
+    fn next_in_flight(&self) -> u128 {
+        u128::from(self.in_flight) + 1
     }
 }
 

@@ -1,0 +1,12 @@
+//! The engine as its hosts see it: one conformance suite over every routing policy, whole lives in virtual time with exact
+//! numbers, and laws under random inputs.
+
+mod capacity;
+mod conformance;
+mod ejection;
+mod life;
+mod line;
+mod properties;
+mod retries;
+mod robustness;
+mod world;
