@@ -1,0 +1,72 @@
+//! Long measurements, recorded under `docs/benchmarks/` with date, commit and conditions.
+//!
+//! They are no tests: they take minutes and depend on the machine. A claim in the README points to one of these
+//! records. To add one, write a file here and add a line to [`MEASUREMENTS`].
+
+mod build;
+mod record;
+
+pub use record::{Conditions, Record, write};
+
+use crate::repository::Repository;
+use crate::{Failure, report};
+
+/// A measurement that can be run by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Measurement {
+    /// Its name, and that of its record.
+    pub name: &'static str,
+    /// What it tells, in one line.
+    pub summary: &'static str,
+    /// Measures; takes minutes.
+    pub run: fn(&Repository) -> Result<Record, Failure>,
+}
+
+/// Every measurement.
+pub const MEASUREMENTS: &[Measurement] = &[build::MEASUREMENT];
+
+/// Runs the named measurements one after the other and writes their records; `list` names them all.
+pub fn run(repository: &Repository, names: &[String]) -> Result<(), Failure> {
+    if names == ["list"] {
+        for measurement in MEASUREMENTS {
+            report::say(&format!("{:<12} {}", measurement.name, measurement.summary));
+        }
+        return Ok(());
+    }
+    let chosen: Vec<&Measurement> = names.iter().map(|name| by_name(name)).collect::<Result<_, _>>()?;
+    for measurement in chosen {
+        report::say(&format!("measuring {}: {}", measurement.name, measurement.summary));
+        let record = (measurement.run)(repository)?;
+        let file = write(repository, measurement.name, &record, &Conditions::now(repository)?)?;
+        report::say(&format!("wrote {file}"));
+    }
+    Ok(())
+}
+
+fn by_name(name: &str) -> Result<&'static Measurement, Failure> {
+    MEASUREMENTS.iter().find(|measurement| measurement.name == name).ok_or_else(|| {
+        let known: Vec<&str> = MEASUREMENTS.iter().map(|measurement| measurement.name).collect();
+        Failure::Usage(format!("there is no measurement `{name}`; there are: {}", known.join(", ")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn an_unknown_name_is_refused_before_anything_runs() {
+        let failure =
+            run(&Repository::at("nowhere"), &["no-such".to_owned()]).expect_err("there is no such measurement");
+        assert!(failure.to_string().contains("there are: build"), "{failure}");
+    }
+
+    #[test]
+    fn names_are_unique_and_can_be_file_names() {
+        let names: BTreeSet<&str> = MEASUREMENTS.iter().map(|measurement| measurement.name).collect();
+        assert_eq!(names.len(), MEASUREMENTS.len());
+        let plain = |name: &&str| name.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-');
+        assert!(names.iter().all(plain) && !names.contains("list"));
+    }
+}

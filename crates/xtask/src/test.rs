@@ -1,0 +1,69 @@
+//! `cargo xtask test`: every test, with the tools that the tests need.
+
+use crate::repository::Repository;
+use crate::tools::{self, Clients, rust};
+use crate::{Failure, command};
+
+/// The interpreter with the Python clients, for the tests.
+pub const PYTHON: &str = "SEAWALL_TEST_PYTHON";
+/// The folder of the Node project with the clients, for the tests.
+pub const NODE_PROJECT: &str = "SEAWALL_TEST_NODE_PROJECT";
+/// Test programs that need the clients are named `clients` or `clients_...`.
+const CLIENT_TESTS: &str = "binary(/^clients/)";
+
+/// What to run.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Options {
+    /// Leave out the tests that run real clients, and do not install these
+    #[arg(long)]
+    pub no_clients: bool,
+    /// Run only the tests whose names contain one of these
+    pub filters: Vec<String>,
+}
+
+/// Installs what is missing and runs the tests; documentation tests too, unless filters are given.
+pub fn run(repository: &Repository, options: &Options) -> Result<(), Failure> {
+    let nextest = rust::install(repository, rust::NEXTEST)?;
+    let clients = if options.no_clients { None } else { Some(tools::clients(repository)?) };
+    let mut tests = rust::start(rust::NEXTEST, &nextest);
+    tests.current_dir(repository.root()).args(arguments(options));
+    if let Some(Clients { python, node_project }) = clients {
+        tests.env(PYTHON, python).env(NODE_PROJECT, node_project);
+    }
+    command::run(&mut tests)?;
+    if options.filters.is_empty() {
+        command::run(command::cargo().current_dir(repository.root()).args([
+            "test",
+            "--workspace",
+            "--doc",
+            "--quiet",
+        ]))?;
+    }
+    Ok(())
+}
+
+fn arguments(options: &Options) -> Vec<String> {
+    let mut arguments: Vec<String> = ["run", "--workspace", "--no-fail-fast"].map(str::to_owned).into();
+    if options.no_clients {
+        arguments.extend(["--filterset".to_owned(), format!("not {CLIENT_TESTS}")]);
+    }
+    arguments.extend(options.filters.iter().cloned());
+    arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_clients_their_tests_are_left_out() {
+        let options = Options { no_clients: true, filters: vec!["routing".to_owned()] };
+        let line = arguments(&options).join(" ");
+        assert_eq!(line, "run --workspace --no-fail-fast --filterset not binary(/^clients/) routing");
+    }
+
+    #[test]
+    fn everything_runs_by_default() {
+        assert_eq!(arguments(&Options::default()).join(" "), "run --workspace --no-fail-fast");
+    }
+}
