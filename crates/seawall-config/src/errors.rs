@@ -81,11 +81,9 @@ impl Errors {
     pub fn render(&self, color: bool) -> String {
         let renderer = if color { Renderer::styled() } else { Renderer::plain() };
         let renderer = renderer.decor_style(DecorStyle::Ascii);
-        let mut out: String =
-            self.problems.iter().map(|problem| self.render_one(&renderer, problem) + "\n\n").collect();
+        let out: String = self.problems.iter().map(|problem| self.render_one(&renderer, problem) + "\n\n").collect();
         let count = self.problems.len();
-        out.push_str(&format!("{}: {count} {}\n", self.file, if count == 1 { "error" } else { "errors" }));
-        out
+        out + &format!("{}: {count} {}\n", self.file, if count == 1 { "error" } else { "errors" })
     }
 
     fn render_one(&self, renderer: &Renderer, problem: &Problem) -> String {
@@ -148,6 +146,16 @@ pub(crate) fn shown(text: &str) -> Shown<'_> {
     Shown(text)
 }
 
+/// A key without the parts that look like a secret: someone may have pasted one in the place of a name.
+pub(crate) fn safe_key(key: String) -> String {
+    if !redact::looks_secret(&key) {
+        return key;
+    }
+    let parts = key.split('.').map(|part| if redact::looks_secret(part) { "(hidden)" } else { part });
+    let key = parts.collect::<Vec<_>>().join(".");
+    if redact::looks_secret(&key) { "(hidden)".to_owned() } else { key }
+}
+
 /// See [`shown`].
 pub(crate) struct Shown<'a>(&'a str);
 
@@ -181,7 +189,7 @@ mod tests {
     #[test]
     fn a_span_outside_the_text_or_inside_a_character_is_moved() {
         assert_eq!(on_characters("lä", &(2..99)), 1..3);
-        assert_eq!(on_characters("", &(5..2)), 0..0);
+        assert_eq!(on_characters("", &(5..9)), 0..0);
         assert_eq!(first_line("ab\ncd", &(1..5)), 1..2);
     }
 

@@ -6,8 +6,7 @@
 use std::ops::Range;
 
 /// Beginnings of well-known keys and tokens.
-const PREFIXES: [&str; 12] =
-    ["sk-", "sk_", "pk-", "rk_", "key-", "ghp_", "xoxb-", "eyJ", "Bearer ", "bearer ", "hf_", "AIza"];
+const PREFIXES: [&str; 11] = ["sk-", "sk_", "pk-", "rk_", "ghp_", "xoxb-", "eyJ", "Bearer ", "bearer ", "hf_", "AIza"];
 
 /// Shortest text after a prefix that is taken for a secret: a real one is longer, a word like `key-vault` is not.
 const SHORTEST_PREFIXED: usize = 12;
@@ -149,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_known_place_is_masked_even_inside_a_character() {
-        assert_eq!(masked("a = \"pässword\"", &[4..15]), "a = ***********");
+        assert_eq!(masked("a = \"pässword\"", std::slice::from_ref(&(4..15))), "a = ***********");
         assert_eq!(masked("ä", std::slice::from_ref(&(0..1))), "**");
         assert_eq!(masked("keys = [{ env = \"X\" }]", &[]), "keys = [{ env = \"X\" }]");
     }

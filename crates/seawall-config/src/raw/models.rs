@@ -1,0 +1,168 @@
+//! `[[models]]` and `[[models.deployments]]`.
+
+use super::{Credential, Ejection, Queue, Retry, Timeouts};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use seawall_core::routing;
+use serde::{Deserialize, Serialize};
+
+/// A model that clients may ask for, and the deployments that serve it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Model {
+    /// The name in the client's request. `*` takes every model that no other entry names and passes the client's name
+    /// on.
+    #[schemars(required, extend("format" = "name"), example = &"gpt-4o")]
+    pub(crate) name: Option<String>,
+    /// More names for it, for clients that know it under another one.
+    #[serde(default)]
+    #[schemars(extend("items" = { "type": "string", "format": "name" }))]
+    pub(crate) aliases: Vec<String>,
+    /// How a deployment is picked. `priority`, the default, uses reserved capacity before paid capacity and keeps the
+    /// rest for spill-over.
+    #[serde(default = "default_policy")]
+    #[schemars(schema_with = "policy_schema")]
+    pub(crate) policy: String,
+    /// The waiting line in front of the deployments.
+    #[serde(default)]
+    pub(crate) queue: Queue,
+    /// Seawall's own retries.
+    #[serde(default)]
+    pub(crate) retry: Retry,
+    /// When a failing deployment is taken out, and how it comes back.
+    #[serde(default)]
+    pub(crate) ejection: Ejection,
+    /// How long the steps of one attempt may take.
+    #[serde(default)]
+    pub(crate) timeouts: Timeouts,
+    /// The deployments that serve it; at least one.
+    #[schemars(required, length(min = 1))]
+    pub(crate) deployments: Option<Vec<Deployment>>,
+}
+
+fn default_policy() -> String {
+    routing::REGISTRY[0].name.to_owned()
+}
+
+/// The choices and their words come from the engine's own list of policies.
+fn policy_schema(_: &mut SchemaGenerator) -> Schema {
+    let choices: Vec<_> = routing::REGISTRY
+        .iter()
+        .map(|entry| serde_json::json!({ "type": "string", "const": entry.name, "description": entry.summary }))
+        .collect();
+    json_schema!({ "oneOf": choices })
+}
+
+/// One upstream deployment of a model.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Deployment {
+    /// Its name in logs and metrics, unique in the file.
+    #[schemars(required, extend("format" = "name"), example = &"sweden-ptu")]
+    pub(crate) name: Option<String>,
+    /// Its address, http or https. OpenAI dialect: up to what precedes `/chat/completions`; without a path, `/v1` is
+    /// added. Azure: the resource, without a path. Anthropic: up to what precedes `/v1/messages`.
+    #[schemars(required, extend("format" = "url"), example = &"https://api.openai.com/v1")]
+    pub(crate) url: Option<String>,
+    /// What it speaks. OpenAI and Azure deployments may serve one model together, Anthropic ones only among themselves.
+    #[serde(default)]
+    pub(crate) dialect: DialectName,
+    /// What it calls the model. If it is not set: the model's `name`, and under `name = "*"` the name that the client
+    /// asked for. For Azure it is the deployment's name.
+    #[schemars(extend("format" = "name"), example = &"gpt-4o-prod")]
+    pub(crate) model: Option<String>,
+    /// Azure's `api-version`. If it is not set, Azure's versionless `/openai/v1/` path is used.
+    #[schemars(extend("format" = "path-part"), example = &"2024-10-21")]
+    pub(crate) api_version: Option<String>,
+    /// The region it runs in, in your own words; for logs and metrics.
+    #[serde(default)]
+    #[schemars(example = &"swedencentral")]
+    pub(crate) region: String,
+    /// Where it may process data.
+    #[serde(default)]
+    pub(crate) kind: KindName,
+    /// The residency boundary it stays inside, in your own words: a tenant with a `boundary` only uses deployments of
+    /// the same one. If it is not set, the deployment promises nothing.
+    #[schemars(extend("format" = "name"), example = &"eu")]
+    pub(crate) boundary: Option<String>,
+    /// What capacity it has: `{ provisioned = 20 }` for reserved capacity that serves 20 requests at once and is used
+    /// first, `{ standard = 100 }` for paid by use with at most 100 requests at once, `"standard"` for paid by use
+    /// without a bound from us.
+    #[serde(default)]
+    pub(crate) capacity: Capacity,
+    /// Its share of the traffic among deployments of the same `priority`. To take a deployment out of use, remove its
+    /// entry.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 1_000))]
+    pub(crate) weight: u32,
+    /// Its priority group: the lowest number that can take a request comes first.
+    #[serde(default)]
+    #[schemars(range(max = 100))]
+    pub(crate) priority: u32,
+    /// How Seawall identifies itself there. If it is not set, it does not; a client's own key is never passed on.
+    pub(crate) credential: Option<Credential>,
+    /// Certificates of a private CA in PEM, trusted for this deployment instead of the system's; only with https.
+    #[schemars(extend("format" = "path"), example = &"/etc/seawall/private-ca.pem")]
+    pub(crate) ca_file: Option<String>,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum DialectName {
+    /// OpenAI's API, as vLLM, SGLang, llama.cpp and many more speak it.
+    #[default]
+    OpenAi,
+    /// Azure OpenAI.
+    Azure,
+    /// Anthropic's API.
+    Anthropic,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub(crate) enum KindName {
+    /// Anywhere.
+    Global,
+    /// Inside a named data zone.
+    DataZone,
+    /// Inside one region or one machine.
+    #[default]
+    Regional,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub(crate) enum Capacity {
+    Unbounded(StandardWord),
+    Told(ToldCapacity),
+}
+
+impl Default for Capacity {
+    fn default() -> Self {
+        Self::Unbounded(StandardWord::Standard)
+    }
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum StandardWord {
+    /// Paid by use, not bounded by us.
+    Standard,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum ToldCapacity {
+    /// Reserved capacity: the requests at once that it serves. Used first, spilled over from when they are in use.
+    Provisioned(#[schemars(range(min = 1, max = 1_000_000))] u32),
+    /// Paid by use: the requests at once that it may have.
+    Standard(#[schemars(range(min = 1, max = 1_000_000))] u32),
+}
