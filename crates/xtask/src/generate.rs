@@ -17,8 +17,8 @@ struct Page {
 }
 
 const PAGES: &[Page] = &[
-    Page { file: "docs/reference/configuration.md", make: |repository| configuration(repository, "markdown") },
-    Page { file: "docs/reference/configuration.schema.json", make: |repository| configuration(repository, "schema") },
+    Page { file: "docs/reference/config.md", make: |repository| configuration(repository, "markdown") },
+    Page { file: "docs/reference/config.schema.json", make: |repository| configuration(repository, "schema") },
     Page { file: "docs/reference/cli.md", make: cli::page },
 ];
 

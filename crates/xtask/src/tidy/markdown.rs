@@ -21,14 +21,15 @@ pub fn violations(repository: &Repository) -> Result<Vec<Violation>, Failure> {
     Ok(found)
 }
 
-/// What breaks a rule in one page.
+/// What breaks a rule in one page. Nobody wraps the lines of a generated page by hand.
 pub fn page(name: &str, text: &str) -> Vec<Violation> {
+    let is_generated = name.starts_with("docs/reference/");
     let mut found = Vec::new();
     let mut titles = 0;
     for (line, words) in prose(text) {
         titles += usize::from(words.starts_with("# "));
-        let long = words.chars().count() > LINE_LIMIT && !words.trim_start().starts_with('|') && !words.contains("](");
-        if long {
+        let excused = is_generated || words.trim_start().starts_with('|') || words.contains("](");
+        if words.chars().count() > LINE_LIMIT && !excused {
             found.push(Violation::at(name, line, format!("longer than {LINE_LIMIT} letters; break the line")));
         }
     }
@@ -85,6 +86,7 @@ mod tests {
     fn long_lines_are_found_except_tables_links_and_code() {
         let long = "word ".repeat(30);
         assert_eq!(page("a.md", &format!("# Title\n{long}\n")).len(), 1);
+        assert_eq!(page("docs/reference/cli.md", &format!("# Title\n{long}\n")), []);
         assert_eq!(page("a.md", &format!("# Title\n| {long} |\n[x](y) {long}\n```\n{long}\n```\n")), []);
     }
 
