@@ -221,17 +221,14 @@ mod tests {
         let role = "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n";
         let chat = read(role);
         assert_eq!((chat.events, chat.has_output, chat.done), (1, false, false));
-        let chat = read(&format!(
-            "{role}: ping\r\n\r\ndata: {{\"choices\":[{{\"delta\":{{\"content\":\"a\\\"b\"}}}}]}}\r\n\r\ndata: [DONE]\n\n"
-        ));
+        let content = r#"data: {"choices":[{"delta":{"content":"a\"b"}}]}"#;
+        let chat = read(&format!("{role}: ping\r\n\r\n{content}\r\n\r\ndata: [DONE]\n\n"));
         assert_eq!((chat.events, chat.has_output, chat.done), (2, true, true));
-        let messages = read(
-            "event: content_block_delta\ndata: {\"type\":\"content_block_delta\"}\n\ndata: {\"type\":\"message_stop\"}\n\n",
-        );
+        let delta = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\"}\n\n";
+        let messages = read(&format!("{delta}data: {{\"type\":\"message_stop\"}}\n\n"));
         assert_eq!((messages.events, messages.has_output, messages.done), (2, true, true));
-        let responses = read(
-            "data: {\"type\":\"response.output_text.delta\"}\n\ndata: {\"type\":\"response.completed\",\"response\":{\"error\":null}}\n\n",
-        );
+        let completed = r#"data: {"type":"response.completed","response":{"error":null}}"#;
+        let responses = read(&format!("data: {{\"type\":\"response.output_text.delta\"}}\n\n{completed}\n\n"));
         assert_eq!((responses.has_output, responses.done, responses.error), (true, true, None));
     }
 

@@ -113,7 +113,7 @@ fn as_answer(made: &Attempt, outcome: Outcome, elapsed: Duration) -> Answer<'_> 
         error_message: made.error.message.as_deref(),
         json_body: made.error.json,
         elapsed,
-        unix_seconds: clock::unix_seconds(),
+        unix_seconds: crate::clock::unix_seconds(),
     }
 }
 
