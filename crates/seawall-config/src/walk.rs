@@ -48,16 +48,22 @@ impl Walk<'_> {
 
     fn fit_table(&mut self, node: Node, schema: &'static Json) -> Node {
         let Node { span, key, value: Value::Table(entries) } = node else { return node };
+        let (known, unknown): (Vec<Entry>, Vec<Entry>) =
+            entries.into_iter().partition(|entry| schema["properties"].get(&entry.name).is_some());
+        if !unknown.is_empty() {
+            self.report.incomplete.insert(key.clone());
+        }
+        let mut present: Vec<String> =
+            unknown.iter().filter_map(|entry| self.unknown_key(&key, entry, schema)).collect();
         let mut kept: Vec<Entry> = Vec::new();
-        let mut present: Vec<String> = Vec::new();
-        for Entry { name, name_span, node: value } in entries {
-            let Some(property) = schema["properties"].get(&name) else {
-                present.extend(self.unknown_key(&key, &Entry { name, name_span, node: value }, schema));
-                self.report.incomplete.insert(key.clone());
-                continue;
-            };
+        for Entry { name, name_span, node } in known {
+            let property = &schema["properties"][&name];
+            // `[[model]]` and then `[models.queue]`: the second header is no mistake of its own.
+            let is_consequence = present.contains(&name)
+                && matches!(node.value, Value::Table(_))
+                && resolved(property)["type"] == "array";
             present.push(name.clone());
-            match self.fit(value, property) {
+            match if is_consequence { None } else { self.fit(node, property) } {
                 Some(node) => kept.push(Entry { name, name_span, node }),
                 None => drop(self.report.incomplete.insert(key.clone())),
             }

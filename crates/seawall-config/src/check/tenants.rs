@@ -209,7 +209,10 @@ fn names_are_missing(raw: &Raw, root: &Node, context: &Context<'_>) -> bool {
     context.report.is_incomplete(root)
         || context.report.incomplete.contains("models")
         || raw.models.iter().any(|model| model.name.is_none())
-        || root.items("models").iter().any(|node| context.report.is_incomplete(node.get_or_self("aliases")))
+        || root
+            .items("models")
+            .iter()
+            .any(|node| node.get("aliases").is_some_and(|list| context.report.is_incomplete(list)))
 }
 
 /// A boundary must be kept by some deployment of each model, or the model would be refused for ever.

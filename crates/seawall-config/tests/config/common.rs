@@ -5,10 +5,10 @@ use secrecy::SecretString;
 use std::path::Path;
 
 /// Secrets from a list: variables by name, files by path.
-pub struct Secrets(pub &'static [(&'static str, &'static str)]);
+pub(crate) struct Secrets(pub(crate) &'static [(&'static str, &'static str)]);
 
 /// What the tests' files name.
-pub const SECRETS: Secrets = Secrets(&[
+pub(crate) const SECRETS: Secrets = Secrets(&[
     ("UP", "upstream-secret-1"),
     ("KEY", "client-secret-1"),
     ("KEY_2", "client-secret-2"),
@@ -38,6 +38,6 @@ impl CredentialSource for Secrets {
 }
 
 /// Checks a text with [`SECRETS`] and without a command line.
-pub fn parse(text: &str) -> Result<Config, Errors> {
+pub(crate) fn parse(text: &str) -> Result<Config, Errors> {
     seawall_config::parse(text, "seawall.toml", &SECRETS, &Overrides::default())
 }

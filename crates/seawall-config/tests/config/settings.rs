@@ -1,7 +1,6 @@
 //! A right file becomes the settings that it says.
 
-mod common;
-
+use super::common;
 use seawall_config::{
     AccessLog, Config, Credential, Dialect, Family, OverloadStatus, Overrides, RefusalWording, SingleUpstream,
     single_upstream,
@@ -83,7 +82,7 @@ keys = [{ sha256 = "a0dc30b67f4abdc2fa6ae2c0e4a5eaeecdf8cf0df7e0d8fb8a4bf7d2eaf3
 "#;
 
 fn config(text: &str) -> Config {
-    common::parse(text).unwrap_or_else(|errors| panic!("{errors}"))
+    common::parse(text).expect("a right file")
 }
 
 #[test]
