@@ -108,6 +108,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_ceiling_that_has_grown_meanwhile_opens_at_its_next_step() {
+        let mut state = CapacityState::new(Capacity::Standard { size: None });
+        for _ in 0..6 {
+            state.started();
+        }
+        state.throttled(Instant::ZERO, Some(Duration::ZERO));
+        // Grown to 7 by now, with 8 in flight: the next step, not the one that has passed.
+        state.started();
+        state.started();
+        assert_eq!(state.opens_at(Instant::from_millis(700)), Some(Instant::from_millis(1_000)));
+        assert_eq!(state.opens_at(Instant::from_millis(1_200)), Some(Instant::from_millis(1_500)));
+        // Where time itself ends there is no later step.
+        state.throttled(Instant::MAX, None);
+        assert_eq!(state.opens_at(Instant::MAX), None);
+    }
+
+    #[test]
     fn told_size_bounds() {
         let mut state = CapacityState::new(Capacity::Provisioned { size: 2 });
         let now = Instant::ZERO;

@@ -218,8 +218,8 @@ impl Engine {
         if arrival.deadline.is_some_and(|deadline| deadline <= now) {
             return self.finish(now, arrival.request, Outcome::DeadlineUnmeetable, None, false);
         }
-        // Who arrives does not overtake who waits; but who waits for another deployment is not in the way.
-        self.serve_line(now, arrival.pool);
+        // This overtakes nobody: the line is served after every input and at every wake-up, so who waits now has no
+        // room, or no payment yet, and is not in the way.
         match self.route(now, &live) {
             Routed::To { member, on_trial } => {
                 self.dispatch(now, arrival.request, Plan::new(member, on_trial, Payment::Admission));
@@ -318,12 +318,13 @@ impl Engine {
         if !self.may_try_again(now, &live) {
             return self.finish(now, request, outcome, None, false);
         }
-        let saturated = !self.pools[live.pool.index()].queue.is_empty();
+        // Where there is room, nobody who waits can use it: this is what "not saturated" means for this request.
         let Routed::To { member, on_trial } = self.route(now, &live) else {
+            let saturated = !self.pools[live.pool.index()].queue.is_empty();
             return self.finish(now, request, outcome, None, saturated);
         };
         let useless = on_trial && !self.is_healthy(&live);
-        if saturated || useless || !self.pools[live.pool.index()].retry_budget.withdraw(now, live.tenant) {
+        if useless || !self.pools[live.pool.index()].retry_budget.withdraw(now, live.tenant) {
             return self.finish(now, request, outcome, None, true);
         }
         self.dispatch(now, request, Plan::new(member, on_trial, Payment::RetryBudget));

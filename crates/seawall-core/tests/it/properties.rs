@@ -311,7 +311,7 @@ fn runner(cases: u32) -> TestRunner {
 #[test]
 fn the_laws_hold_for_every_host_that_keeps_the_contract() {
     let strategy = (any_settings(), proptest::collection::vec(any_step(), 1..300));
-    runner(600)
+    runner(250)
         .run(&strategy, |(settings, steps)| {
             let run = || {
                 let mut host = Host::new(&settings);
@@ -332,7 +332,7 @@ fn the_laws_hold_for_every_host_that_keeps_the_contract() {
 #[test]
 fn nobody_waits_beside_a_free_healthy_place() {
     let strategy = (any_settings(), proptest::collection::vec(any_step(), 1..200));
-    runner(400)
+    runner(150)
         .run(&strategy, |(mut settings, steps)| {
             for tenant in &mut settings.tenants {
                 tenant.boundary = None;
@@ -382,7 +382,7 @@ fn any_noise() -> impl Strategy<Value = (u64, Noise)> {
 #[test]
 fn no_order_of_inputs_panics_or_leaks() {
     let strategy = (any_settings(), proptest::collection::vec(any_noise(), 1..300));
-    runner(600)
+    runner(250)
         .run(&strategy, |(settings, noise)| {
             let mut engine = Engine::new(at(50_000), &settings);
             let (mut begun, mut answered) = (0, 0);

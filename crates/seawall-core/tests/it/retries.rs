@@ -144,6 +144,29 @@ fn a_second_attempt_ends_with_the_deadline() {
     world.assert_settled();
 }
 
+/// A boundary that is full, with a line, takes nobody else's second attempt away.
+#[test]
+fn a_line_for_another_boundary_does_not_forbid_a_retry() {
+    let mut settings = equal(3);
+    settings.deployments[0].boundary = Some("eu".into());
+    settings.deployments[0].capacity = seawall_core::settings::Capacity::Provisioned { size: 1 };
+    settings.deployments[0].priority_group = 9;
+    settings.deployments[2].priority_group = 1;
+    settings.tenants.push(tenant("eu"));
+    settings.tenants[1].boundary = Some("eu".into());
+    let upstreams = vec![serves(millis(9_000)), ends(millis(10), AttemptEnd::Failed), serves(millis(10))];
+    let mut world = World::new(&settings, upstreams);
+    for id in 0..2 {
+        world.arrive(at(0), Arrival { tenant: TenantId(1), ..request(id) });
+    }
+    world.arrive(at(100), request(2));
+    world.run_until(at(200));
+    assert_eq!(world.engine.view(world.now)[0].waiting, 1);
+    assert_eq!((world.outcome(2), world.response(2).attempts), (Outcome::Served, 2));
+    world.run_until(at(60_000));
+    world.assert_settled();
+}
+
 #[test]
 fn while_requests_wait_there_are_no_retries() {
     use seawall_core::settings::Capacity;

@@ -161,6 +161,23 @@ fn extreme_times_do_not_panic() {
     }
 }
 
+/// At the end of time a request that waits for its bucket does not make the engine look again for ever.
+#[test]
+fn the_end_of_time_is_not_a_loop() {
+    let mut settings = equal(1);
+    settings.pools[0].retry.floor_per_second = 0;
+    let mut engine = Engine::new(Instant::ZERO, &settings);
+    engine.handle(at(0), Input::Arrived(request(1)));
+    engine.handle(at(0), Input::AttemptEnded(RequestId(1), AttemptEnd::Throttled { wait: None }));
+    assert_eq!(engine.view(at(0))[0].waiting, 1);
+    engine.handle(Instant::MAX, Input::Tick);
+    assert_eq!(engine.live(), 0);
+    engine.handle(Instant::MAX, Input::Arrived(request(2)));
+    engine.handle(Instant::MAX, Input::AttemptEnded(RequestId(2), AttemptEnd::Throttled { wait: None }));
+    engine.handle(Instant::MAX, Input::Tick);
+    assert_eq!(engine.live(), 0);
+}
+
 #[test]
 fn the_same_inputs_give_the_same_outputs() {
     let run = |seed| {
