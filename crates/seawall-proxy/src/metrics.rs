@@ -102,7 +102,7 @@ impl Metrics {
         let of_model = vec![("model", model.to_owned())];
         let mut labels = vec![("model", model.to_owned()), ("tenant", tenant.to_owned())];
         if let Some(usage) = record.usage {
-            for (kind, count) in [("input", usage.input), ("output", usage.output)] {
+            for (kind, count) in [("input", usage.input_tokens), ("output", usage.output_tokens)] {
                 let mut labels = labels.clone();
                 labels.push(("kind", kind.to_owned()));
                 self.tokens.get_or_create_owned(&labels).inc_by(count);

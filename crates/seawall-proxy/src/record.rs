@@ -3,6 +3,7 @@
 use seawall_core::id::{DeploymentId, PoolId, TenantId};
 use seawall_core::outcome::Outcome;
 use seawall_core::time::{Duration, Instant};
+use seawall_wire::usage::Usage;
 use std::sync::Arc;
 
 /// One request, as far as it is known.
@@ -41,20 +42,11 @@ pub struct Record {
     /// The last upstream's own words on a failure, cut to a bound.
     pub upstream_error: Option<String>,
     /// Tokens, as the upstream reported them.
-    pub usage: Option<Tokens>,
+    pub usage: Option<Usage>,
     /// Pieces of a stream that carried output; an estimate of the output where no usage came.
     pub output_events: u64,
     /// Bytes of the answer.
     pub response_bytes: u64,
-}
-
-/// Tokens of one request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tokens {
-    /// Read.
-    pub input: u64,
-    /// Written.
-    pub output: u64,
 }
 
 /// The longest piece of an upstream's words that is kept for the log.

@@ -2,13 +2,14 @@
 
 use crate::body::ResponseBody;
 use crate::record::RequestName;
+use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, Response, StatusCode};
 use seawall_config::{OverloadStatus, RefusalWording};
 use seawall_core::advice::Form;
 use seawall_core::outcome::Outcome;
 use seawall_core::time::Duration;
-use seawall_wire::client_signals::AgentFamily;
+use seawall_wire::client_signals::Agent;
 use seawall_wire::dialect::Surface;
 use seawall_wire::error_body::ErrorBody;
 
@@ -45,7 +46,7 @@ pub struct Audience {
     /// Whose error form it expects.
     pub surface: Surface,
     /// Which client it seems to be: it chooses the wording only.
-    pub agent: AgentFamily,
+    pub agent: Agent,
     /// The setting of that name.
     pub wording: RefusalWording,
     /// The setting of that name.
@@ -81,10 +82,27 @@ pub fn refusal(refusal: &Refusal<'_>, audience: Audience, id: RequestName) -> Re
     }
     let (error_type, code) = words(refusal.outcome);
     let body = ErrorBody { error_type, code: refusal.code.unwrap_or(code), message: &message, request_id: id.as_str() };
-    let mut response = Response::new(ResponseBody::full(body.render(audience.surface).into()));
+    let mut response = Response::new(ResponseBody::full(body.to_json(audience.surface.dialect())));
     *response.status_mut() = status;
     *response.headers_mut() = headers;
     put_facts(response.headers_mut(), id, refusal.outcome.label(), refusal.attempts);
+    response
+}
+
+/// Passes an upstream's judgement of the client's mistake on, in its own words, in the form at which every client stops.
+pub fn client_error(
+    status: StatusCode,
+    upstream_headers: &HeaderMap,
+    words: &Bytes,
+    id: RequestName,
+    attempts: u32,
+) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::full(words.clone()));
+    *response.status_mut() = status;
+    let mut headers = seawall_wire::headers::towards_client(upstream_headers);
+    headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+    put_facts(&mut headers, id, Outcome::ClientError.label(), attempts);
+    *response.headers_mut() = headers;
     response
 }
 
@@ -97,7 +115,7 @@ pub fn put_facts(headers: &mut HeaderMap, id: RequestName, outcome: &'static str
 
 /// `stop` is understood by some clients only; for the others it becomes `wait-stop`.
 fn worded(form: Form, audience: Audience) -> Form {
-    let obeys = audience.wording == RefusalWording::ByClient && audience.agent == AgentFamily::ObeysStop;
+    let obeys = audience.wording == RefusalWording::ByClient && audience.agent == Agent::StopsWhenTold;
     match form {
         Form::Stop(wait) if !obeys => Form::WaitStop(wait),
         other => other,

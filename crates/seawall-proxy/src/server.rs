@@ -140,7 +140,7 @@ fn builder(limits: &ServerLimits) -> Builder<TokioExecutor> {
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(HTTP2_STREAMS)
-        .max_header_list_size(HEAD_BYTES as u32)
+        .max_header_list_size(64 * 1024)
         .keep_alive_interval(Duration::from_secs(30));
     builder
 }

@@ -1,0 +1,223 @@
+//! The life of a request, in one function from top to bottom.
+
+use crate::app::{App, RequestGuard};
+use crate::body::ResponseBody;
+use crate::driver::Reply;
+use crate::early::Early;
+use crate::gate::{self, Taken};
+use crate::outgoing::outgoing;
+use crate::record::{Record, RequestName};
+use crate::relay::{Begin, EventForm, Relay, Source};
+use crate::respond::{self, Audience, Refusal};
+use crate::upstream::Upstream;
+use crate::upstream::attempt::{Answer, Failure, attempt};
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderValue, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use seawall_core::classify::AttemptEnd;
+use seawall_core::engine::{Arrival, Input, Output, Respond};
+use seawall_core::outcome::Outcome;
+use seawall_core::time::{Duration, Instant};
+use seawall_wire::client_signals::Agent;
+use seawall_wire::dialect::Surface;
+use seawall_wire::headers;
+use std::sync::Arc;
+
+/// Answers one request. It always ends in exactly one outcome, whatever happens to the connection meanwhile.
+pub async fn handle(app: Arc<App>, request: Request<Incoming>) -> Response<ResponseBody> {
+    let (head, body) = request.into_parts();
+    let record = Record::new(RequestName::fresh(), app.clock().now());
+    let mut guard = RequestGuard::new(Arc::clone(&app), record);
+    let mut audience = audience(&app, &head);
+    let taken = match gate::take(&app, &head, body, &mut guard, &mut audience).await {
+        Ok(Taken::Models(body)) => return answer_models(body, guard),
+        Ok(Taken::Inference(taken)) => taken,
+        Err(early) => return refuse_early(&early, guard, audience),
+    };
+    let arrival = Arrival { request: guard.request, ..taken.arrival };
+    guard.admitted();
+    let mut reply = app.driver.ask(guard.request, Input::Arrived(arrival));
+    let mut failure = None;
+    loop {
+        let output = match reply {
+            Reply::Now(output) => Some(output),
+            Reply::Later(told) => told.await.ok(),
+        };
+        let dispatch = match output {
+            Some(Output::Dispatch(dispatch)) => dispatch,
+            Some(Output::Respond(respond)) => return refuse(&respond, failure.as_ref(), guard, audience),
+            Some(Output::Notice(_)) | None => return refuse_early(&lost(), guard, audience),
+        };
+        let deployment = dispatch.permit.deployment();
+        guard.record().attempts = dispatch.permit.number();
+        guard.record().deployment = Some(deployment);
+        let upstream = &app.upstreams[deployment.index()];
+        let form = EventForm { dialect: audience.surface.dialect(), endpoint: taken.endpoint };
+        let limits = RelayLimits { idle: dispatch.timeouts.idle, deadline: dispatch.deadline, form };
+        let attempted = match outgoing(&head, &taken, upstream) {
+            Ok(outgoing) => attempt(dispatch, upstream, outgoing, app.clock()).await,
+            Err(incompatible) => Err(incompatible),
+        };
+        let failed = match attempted {
+            Ok(answer) => return answer_from(answer, upstream, limits, guard),
+            Err(failed) => failed,
+        };
+        note_failure(&mut guard, &failed);
+        reply = app.driver.ask(guard.request, Input::AttemptEnded(guard.request, failed.end));
+        failure = Some(failed);
+    }
+}
+
+fn audience(app: &App, head: &Parts) -> Audience {
+    let server = app.config.server();
+    Audience {
+        surface: Surface::guess(head.uri.path(), head.headers.contains_key("anthropic-version")),
+        agent: Agent::Unknown,
+        wording: server.refusal_wording,
+        overload_status: server.overload_status,
+    }
+}
+
+fn answer_models(body: Bytes, mut guard: RequestGuard) -> Response<ResponseBody> {
+    let id = guard.record().id;
+    let mut response = Response::new(ResponseBody::full(body));
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(http::header::CONTENT_TYPE, json);
+    respond::put_facts(response.headers_mut(), id, Outcome::Served.label(), 0);
+    guard.refused(Outcome::Served, StatusCode::OK.as_u16());
+    response
+}
+
+/// The engine dropped the request without a word: it cannot, and if it did the client is told something true.
+fn lost() -> Early {
+    Early::new(Outcome::UpstreamError, "The request was lost inside the service.")
+}
+
+fn note_failure(guard: &mut RequestGuard, failed: &Failure) {
+    guard.count_attempt(failed.end);
+    let record = guard.record();
+    record.upstream_status = failed.answered.as_ref().map(|(status, ..)| status.as_u16());
+    match &failed.answered {
+        Some((_, _, words)) => record.keep_upstream_words(words),
+        None => record.keep_upstream_words(failed.words.as_bytes()),
+    }
+}
+
+/// What bounds and shapes a relay.
+struct RelayLimits {
+    idle: Duration,
+    deadline: Option<Instant>,
+    form: EventForm,
+}
+
+/// Passes an answer on: at once where it is all there, else piece by piece.
+fn answer_from(
+    answer: Answer,
+    upstream: &Arc<Upstream>,
+    limits: RelayLimits,
+    mut guard: RequestGuard,
+) -> Response<ResponseBody> {
+    let now = guard.app.clock().now();
+    guard.app.driver.tell(guard.request, Input::AttemptHeaders(guard.request));
+    let record = guard.record();
+    let (id, attempts) = (record.id, record.attempts);
+    record.first_byte = Some(now);
+    record.status = answer.status.as_u16();
+    record.upstream_status = Some(answer.status.as_u16());
+    let mut out_headers = headers::towards_client(&answer.headers);
+    let outcome = if answer.rest.is_some() { "streaming" } else { Outcome::Served.label() };
+    respond::put_facts(&mut out_headers, id, outcome, attempts);
+    let (status, length) = (answer.status, answer.content_length());
+    let body = match answer.rest {
+        Some((body, connection)) => {
+            let keep_alive = answer.keep_alive;
+            let source = Source { body, connection, upstream: Arc::clone(upstream), keep_alive };
+            let (held, scanner) = (answer.held, answer.scanner);
+            let RelayLimits { idle, deadline, form } = limits;
+            let begin = Begin { held, source, scanner, form, idle, deadline };
+            ResponseBody::Relay(Relay::begin(begin, guard, length))
+        }
+        None => {
+            record.usage = answer.usage;
+            let whole = answer.whole();
+            record.response_bytes = whole.len() as u64;
+            guard.attempt_ended(AttemptEnd::Completed);
+            ResponseBody::full(whole)
+        }
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    *response.headers_mut() = out_headers;
+    response
+}
+
+/// Tells a client why there is no answer: by the contract's forms, or in the upstream's own words where the mistake is
+/// the client's.
+fn refuse(
+    respond: &Respond,
+    failure: Option<&Failure>,
+    mut guard: RequestGuard,
+    audience: Audience,
+) -> Response<ResponseBody> {
+    let id = guard.record().id;
+    let answered = failure.and_then(|failure| failure.answered.as_ref());
+    let response = match (respond.form, respond.outcome, answered) {
+        (None, Outcome::ClientError, Some((status, headers, words))) => {
+            respond::client_error(*status, headers, words, id, respond.attempts)
+        }
+        (form, outcome, _) => {
+            let form = form.unwrap_or(seawall_core::advice::Form::StopHard);
+            let message = message(outcome);
+            let refusal =
+                Refusal { outcome, form, status: None, code: None, message, attempts: respond.attempts };
+            respond::refusal(&refusal, audience, id)
+        }
+    };
+    guard.responded(respond, response.status().as_u16());
+    response
+}
+
+fn refuse_early(early: &Early, mut guard: RequestGuard, audience: Audience) -> Response<ResponseBody> {
+    let id = guard.record().id;
+    let form = early.form;
+    let refusal = Refusal {
+        outcome: early.outcome,
+        form,
+        status: early.status,
+        code: early.code,
+        message: &early.message,
+        attempts: 0,
+    };
+    let mut response = respond::refusal(&refusal, audience, id);
+    if let Some(allow) = early.allow {
+        response.headers_mut().insert(http::header::ALLOW, HeaderValue::from_static(allow));
+    }
+    guard.refused(early.outcome, response.status().as_u16());
+    response
+}
+
+/// What happened and what to do, in one or two sentences; the wait is added by the form.
+const fn message(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::CapacityExhausted => "All capacity for this model is in use.",
+        Outcome::NoHealthyDeployment => "No deployment of this model can be reached.",
+        Outcome::UpstreamError => "The model's server failed to answer.",
+        Outcome::UpstreamTimeout => "The model's server was silent for too long.",
+        Outcome::UpstreamErrorRetried => "The model's server failed to answer, and so did another one.",
+        Outcome::UpstreamAuth => "The model's server does not accept this service's credential.",
+        Outcome::DeadlineUnmeetable => "The request's own deadline has passed or cannot be met.",
+        Outcome::Draining => "The service is shutting down; another instance will serve the request.",
+        Outcome::ClientError
+        | Outcome::Served
+        | Outcome::Truncated
+        | Outcome::StreamError
+        | Outcome::ClientGone
+        | Outcome::Unauthenticated
+        | Outcome::ModelNotFound
+        | Outcome::InvalidRequest
+        | Outcome::TooLarge
+        | Outcome::SlowUpload
+        | Outcome::MemoryFull => "The request cannot be served.",
+    }
+}
