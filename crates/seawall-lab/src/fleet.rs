@@ -117,6 +117,7 @@ impl Drop for FleetHandle {
 /// Binds all ports and starts the servers. Must be called inside a tokio runtime with timers and I/O.
 ///
 /// Where one address cannot be bound none stays bound.
+#[expect(clippy::unused_async, reason = "so that it can only be awaited inside a runtime, which its tasks need")]
 pub async fn start(options: FleetOptions) -> Result<FleetHandle, FleetError> {
     check(&options)?;
     let clock = Clock::start();

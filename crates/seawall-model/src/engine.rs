@@ -18,6 +18,8 @@
 
 mod cache;
 mod settings;
+#[cfg(test)]
+mod tests;
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::{Drain, Vec};

@@ -28,7 +28,7 @@ pub(super) struct Answer {
     pub(super) number: u64,
     pub(super) created: u64,
     pub(super) omit_usage: bool,
-    /// Tokens of the prompt that came out of the prefix cache are not told by the engine: always 0.
+    /// The number of the next event of a stream, in the dialect that numbers them.
     pub(super) sequence: u64,
 }
 
@@ -78,7 +78,9 @@ impl Answer {
             Operation::Messages => messages::whole(self),
             Operation::CountTokens | Operation::Models => json!({"input_tokens": self.ask.prompt_tokens}),
         };
-        if self.omit_usage && let Some(object) = body.as_object_mut() {
+        if self.omit_usage
+            && let Some(object) = body.as_object_mut()
+        {
             object.remove("usage");
         }
         Bytes::from(body.to_string())
@@ -107,7 +109,7 @@ impl Answer {
         Bytes::from(frames)
     }
 
-    /// The frames after the last token. With `whole` false the last one, the end mark, is left out.
+    /// The frames after the last token.
     pub(super) fn ending(&mut self) -> Bytes {
         let mut frames = String::new();
         match self.ask.operation {
@@ -133,9 +135,7 @@ fn frame(frames: &mut String, data: &Value) {
 /// The list of models, in the form of the caller's dialect.
 pub(super) fn models(names: &[String], anthropic: bool, created: u64) -> Value {
     if anthropic {
-        let entry = |name: &String| {
-            json!({"type": "model", "id": name, "display_name": name, "created_at": "2026-01-01T00:00:00Z"})
-        };
+        let entry = |name: &String| json!({"type": "model", "id": name, "display_name": name, "created_at": "2026-01-01T00:00:00Z"});
         let data: Vec<Value> = names.iter().map(entry).collect();
         return json!({"data": data, "has_more": false, "first_id": names.first(), "last_id": names.last()});
     }

@@ -162,7 +162,7 @@ impl Reply {
 }
 
 /// A whole body that breaks in the middle.
-pub(super) fn broken_whole(body: Bytes, how: Break, visit: Visit) -> FleetBody {
+pub(super) fn broken_whole(body: &Bytes, how: Break, visit: Visit) -> FleetBody {
     let half = body.slice(..body.len() / 2);
     let start = (Some(half), visit);
     let frames = stream::unfold(start, move |(first, mut visit)| async move {

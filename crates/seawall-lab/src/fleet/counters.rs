@@ -36,7 +36,8 @@ impl Table {
         let mut rows: Vec<(&String, &u64)> = self.attempts.iter().collect();
         rows.sort_by(|one, other| other.1.cmp(one.1).then_with(|| one.0.cmp(other.0)));
         rows.truncate(MAX_ROWS);
-        let rows: Vec<Value> = rows.into_iter().map(|(key, attempts)| json!({"key": key, "attempts": attempts})).collect();
+        let rows: Vec<Value> =
+            rows.into_iter().map(|(key, attempts)| json!({"key": key, "attempts": attempts})).collect();
         let mean = ratio(self.tracked, distinct as u64);
         json!({
             "distinct": distinct,

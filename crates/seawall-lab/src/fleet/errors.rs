@@ -72,7 +72,11 @@ impl ApiError {
     /// The event that tells this error inside a stream.
     pub(super) fn event(&self, dialect: Dialect, request_id: &str) -> String {
         let data = self.json(dialect, request_id);
-        if dialect == Dialect::Anthropic { format!("event: error\ndata: {data}\n\n") } else { format!("data: {data}\n\n") }
+        if dialect == Dialect::Anthropic {
+            format!("event: error\ndata: {data}\n\n")
+        } else {
+            format!("data: {data}\n\n")
+        }
     }
 
     /// The response in this dialect.

@@ -206,7 +206,9 @@ impl Faults {
     pub(super) fn check(&self, order: &Order) -> Result<(), String> {
         let more = usize::from(order.seconds.is_some()) + usize::from(order.brown_out.is_some());
         if !order.clear && self.timed.len() + more > MAX_TIMED {
-            return Err(format!("{MAX_TIMED} faults for a time are present already; clear them with {{\"clear\": true}}"));
+            return Err(format!(
+                "{MAX_TIMED} faults for a time are present already; clear them with {{\"clear\": true}}"
+            ));
         }
         Ok(())
     }

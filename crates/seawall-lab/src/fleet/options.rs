@@ -1,7 +1,7 @@
 //! How a fleet is set up.
 
-use secrecy::SecretString;
 use seawall_model::engine::EngineSettings;
+use secrecy::SecretString;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 
@@ -27,7 +27,7 @@ pub struct FleetOptions {
 impl FleetOptions {
     /// Three regions with one server each, models `demo-chat` and `demo-embed`, without keys.
     ///
-    /// A short chat answers in about 150 to 400 ms. Each region carries about 55 of them a second, so that two
+    /// A short chat answers in about 150 to 400 ms. Each region carries about 60 of them a second, so that two
     /// regions carry 50 a second with room to spare while the third fails.
     pub fn demo(listen: SocketAddr) -> Self {
         let regions = ["swedencentral", "eastus", "koreacentral"];

@@ -40,9 +40,17 @@ impl Operation {
     }
 
     fn by_name(name: &str) -> Option<Self> {
-        [Self::Chat, Self::Completions, Self::Responses, Self::Embeddings, Self::Messages, Self::CountTokens, Self::Models]
-            .into_iter()
-            .find(|operation| operation.name() == name)
+        [
+            Self::Chat,
+            Self::Completions,
+            Self::Responses,
+            Self::Embeddings,
+            Self::Messages,
+            Self::CountTokens,
+            Self::Models,
+        ]
+        .into_iter()
+        .find(|operation| operation.name() == name)
     }
 }
 
@@ -230,7 +238,8 @@ impl<'a> Fields<'a> {
             Operation::Completions => (self.prompt, "prompt"),
             Operation::Responses | Operation::Embeddings | Operation::Models => (self.input, "input"),
         };
-        let text = value.map(RawValue::get).ok_or_else(|| (format!("Missing required parameter: '{name}'."), Some(name)))?;
+        let text =
+            value.map(RawValue::get).ok_or_else(|| (format!("Missing required parameter: '{name}'."), Some(name)))?;
         if name == "messages" && !text.starts_with('[') {
             return Err((format!("Invalid type for '{name}': expected an array of objects."), Some(name)));
         }

@@ -15,8 +15,8 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Version, header};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
-use secrecy::{ExposeSecret as _, SecretString};
 use seawall_model::engine::{Job, Refusal, Report, Snapshot};
+use secrecy::{ExposeSecret as _, SecretString};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -26,7 +26,7 @@ use tokio::sync::Notify;
 /// The largest request body.
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 /// How long a body may take to come.
-const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+const BODY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// One server of a fleet.
 pub(super) struct Server {
@@ -209,7 +209,11 @@ impl Server {
             sequence: 0,
             ask,
         };
-        Ok(if answer.ask.stream { stream(answer, ticket, visit, &faults) } else { whole(answer, ticket, visit, &faults).await })
+        Ok(if answer.ask.stream {
+            stream(answer, ticket, visit, &faults)
+        } else {
+            whole(answer, ticket, visit, &faults).await
+        })
     }
 
     /// What the faults do before the engine sees the request; the error cuts the connection.
@@ -233,7 +237,12 @@ impl Server {
         }
         if faults.refuse == Some(true) {
             let dress = faults.dress(&self.options.rejection);
-            return Ok(Some(refusal(&dress, "This server refuses all requests now.", route.dialect, &visit.request_id)));
+            return Ok(Some(refusal(
+                &dress,
+                "This server refuses all requests now.",
+                route.dialect,
+                &visit.request_id,
+            )));
         }
         let percent = u64::from(faults.error_percent.unwrap_or(0));
         let drawn = draw(self.seed, self.index as u64 + 1, visit.number) % 100;
@@ -245,7 +254,9 @@ impl Server {
     }
 
     fn submit(&self, ask: &Ask) -> Result<Option<Ticket>, Refusal> {
-        let Some(host) = self.host.as_ref().filter(|_| ask.operation != Operation::CountTokens) else { return Ok(None) };
+        let Some(host) = self.host.as_ref().filter(|_| ask.operation != Operation::CountTokens) else {
+            return Ok(None);
+        };
         let job = Job {
             prompt_tokens: ask.prompt_tokens,
             output_tokens: ask.output_tokens,
@@ -292,12 +303,11 @@ async fn whole(answer: Answer, ticket: Option<Ticket>, mut visit: Visit, faults:
         body = Bytes::from([&body[..], " ".repeat(missing).as_bytes()].concat());
     }
     visit.count_status("200");
-    let mut response = match break_of(faults) {
-        Some(how) => Response::new(broken_whole(body, how, visit)),
-        None => {
-            visit.done();
-            Response::new(full(body))
-        }
+    let mut response = if let Some(how) = break_of(faults) {
+        Response::new(broken_whole(&body, how, visit))
+    } else {
+        visit.done();
+        Response::new(full(body))
     };
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response

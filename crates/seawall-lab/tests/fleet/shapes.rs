@@ -53,13 +53,18 @@ async fn chat_streams_the_same_text() {
     let (others, _) = chunks.split_at(chunks.len() - 1);
     assert!(others.iter().all(|chunk| chunk["usage"].is_null() && chunk.get("usage").is_some()));
     assert_eq!(others.last().expect("a chunk")["choices"][0]["finish_reason"], "stop");
-    let tokens = others.iter().filter(|chunk| chunk["choices"][0]["delta"]["content"].as_str().is_some_and(|text| !text.is_empty()));
+    let tokens = others
+        .iter()
+        .filter(|chunk| chunk["choices"][0]["delta"]["content"].as_str().is_some_and(|text| !text.is_empty()));
     assert_eq!(json!(tokens.count()), usage["usage"]["completion_tokens"]);
     // The bodies differ, so do the texts; the same streamed body gives the same text.
     assert_eq!(whole["object"], "chat.completion");
     let again = text(send(fleet.admin_addr(), post("/v1/chat/completions", &asked)).await).await;
     let words = |stream: &str| -> String {
-        json_events(stream).iter().filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str().map(str::to_owned)).collect()
+        json_events(stream)
+            .iter()
+            .filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str().map(str::to_owned))
+            .collect()
     };
     assert_eq!(words(&stream), words(&again));
     fleet.shutdown().await;
@@ -192,7 +197,10 @@ async fn anthropic_messages_answer_and_stream() {
     let to = fleet.admin_addr();
     let asked = json!({"model": "claude", "max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]});
     let (_, body) = post_json(to, "/v1/messages", &asked).await;
-    assert_eq!((&body["type"], &body["role"], &body["stop_reason"]), (&json!("message"), &json!("assistant"), &json!("end_turn")));
+    assert_eq!(
+        (&body["type"], &body["role"], &body["stop_reason"]),
+        (&json!("message"), &json!("assistant"), &json!("end_turn"))
+    );
     let stream = text(send(to, post("/v1/messages", &streaming(asked.clone()))).await).await;
     let mut names: Vec<&str> = events(&stream).iter().map(|(name, _)| name.expect("a name")).collect();
     names.dedup();
@@ -271,8 +279,7 @@ async fn bad_requests_say_what_is_wrong() {
         assert_eq!((status, &answer["error"]["param"]), (StatusCode::BAD_REQUEST, &json!(param)), "{body}");
         assert_eq!(answer["error"]["type"], "invalid_request_error");
     }
-    let (status, answer) =
-        post_json(to, "/v1/chat/completions", &json!({"model": "other", "messages": []})).await;
+    let (status, answer) = post_json(to, "/v1/chat/completions", &json!({"model": "other", "messages": []})).await;
     assert_eq!((status, &answer["error"]["code"]), (StatusCode::NOT_FOUND, &json!("model_not_found")));
     assert!(answer["error"]["message"].as_str().expect("a message").contains("demo-chat, demo-embed"));
     assert_eq!(send(to, get("/v1/chat/completions")).await.status(), StatusCode::METHOD_NOT_ALLOWED);

@@ -20,7 +20,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(20);
 pub(crate) async fn fleet(servers: Vec<ServerOptions>) -> FleetHandle {
     let mut options = FleetOptions::of(([127, 0, 0, 1], 0).into(), servers);
     options.admin_token = Some(TOKEN.into());
-    options.token_hint = "stands in the test's support module".to_owned();
+    "stands in the test's support module".clone_into(&mut options.token_hint);
     options.seed = 7;
     start(options).await.expect("free loopback ports can be bound")
 }
@@ -69,7 +69,7 @@ pub(crate) async fn broken_text(response: Response<Incoming>) -> (String, bool) 
 pub(crate) async fn json_of(response: Response<Incoming>) -> (StatusCode, Value) {
     let status = response.status();
     let text = text(response).await;
-    (status, serde_json::from_str(&text).unwrap_or_else(|error| panic!("no JSON ({error}): {text}")))
+    (status, serde_json::from_str(&text).expect("a JSON body"))
 }
 
 pub(crate) async fn post_json(to: SocketAddr, path: &str, body: &Value) -> (StatusCode, Value) {
@@ -132,10 +132,9 @@ pub(crate) fn events(stream: &str) -> Vec<(Option<&str>, &str)> {
         for line in block.lines() {
             if let Some(value) = line.strip_prefix("event: ") {
                 name = Some(value);
-            } else if let Some(data) = line.strip_prefix("data: ") {
-                events.push((name, data));
             } else {
-                panic!("a line that is neither event nor data: {line}");
+                let data = line.strip_prefix("data: ").expect("each line is an event's name or its data");
+                events.push((name, data));
             }
         }
     }

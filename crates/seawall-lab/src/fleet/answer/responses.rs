@@ -37,8 +37,7 @@ fn usage(answer: &Answer) -> Value {
 
 pub(super) fn whole(answer: &Answer, state: State) -> Value {
     let ended = state == State::Ended;
-    let output =
-        if ended { json!([item(answer, status(answer), &json!([part(&answer.text(0))]))]) } else { json!([]) };
+    let output = if ended { json!([item(answer, status(answer), &json!([part(&answer.text(0))]))]) } else { json!([]) };
     let incomplete = (ended && answer.ask.cut).then(|| json!({"reason": "max_output_tokens"}));
     json!({
         "id": answer.id("resp_"),
