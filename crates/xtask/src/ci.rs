@@ -2,7 +2,7 @@
 
 use crate::clock::Stopwatch;
 use crate::repository::Repository;
-use crate::{Failure, command, deny, generate, layers, purity, report, test, tidy};
+use crate::{Failure, command, deny, generate, layers, purity, report, spelling, test, tidy};
 
 /// One step of the gate.
 struct Step {
@@ -16,6 +16,7 @@ struct Step {
 const STEPS: &[Step] = &[
     Step { name: "format", again: "cargo fmt --all -- --check", run: format },
     Step { name: "tidy", again: "cargo xtask tidy", run: tidy::check },
+    Step { name: "spelling", again: "cargo xtask spelling", run: spelling::check },
     Step { name: "purity", again: "cargo xtask purity", run: purity::check },
     Step { name: "layers", again: "cargo xtask layers", run: layers::check },
     Step { name: "clippy", again: "cargo clippy --workspace --all-targets -- -D warnings", run: clippy },

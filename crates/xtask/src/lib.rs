@@ -16,6 +16,7 @@ pub mod purity;
 pub mod report;
 pub mod repository;
 pub mod rust_source;
+pub mod spelling;
 pub mod test;
 pub mod tidy;
 pub mod tools;

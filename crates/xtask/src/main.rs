@@ -2,7 +2,9 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use xtask::{Failure, ci, evidence, generate, layers, purity, report, repository::Repository, test, tidy};
+use xtask::{
+    Failure, ci, deny, evidence, generate, layers, purity, report, repository::Repository, spelling, test, tidy,
+};
 
 /// Checks, generators, tests and recorded measurements of this repository.
 #[derive(Debug, Parser)]
@@ -32,6 +34,8 @@ enum Task {
     Tidy,
     /// Check licences, banned crates and sources of the dependencies
     Deny,
+    /// Check the spelling of code and texts
+    Spelling,
     /// Run long measurements and record them in `docs/benchmarks/`
     Evidence {
         /// The measurements to run; `list` names them
@@ -61,7 +65,8 @@ fn run(task: Task) -> Result<(), Failure> {
         Task::Layers => layers::check(&repository),
         Task::Purity => purity::check(&repository),
         Task::Tidy => tidy::check(&repository),
-        Task::Deny => xtask::deny::check(&repository),
+        Task::Deny => deny::check(&repository),
+        Task::Spelling => spelling::check(&repository),
         Task::Evidence { names } => evidence::run(&repository, &names),
     }
 }

@@ -16,7 +16,7 @@ pub fn install(packages: &[&str], purpose: &str) -> Result<(), Failure> {
 /// What a reader without root's rights has to do.
 fn remedy(packages: &[&str], purpose: &str) -> String {
     format!(
-        "{purpose} needs {what}, which is not installed; run: sudo apt-get install {what}\n\
+        "{purpose} needs what is not installed: {what}; run: sudo apt-get install {what}\n\
          (on another system: its packages of the same names), then try again",
         what = packages.join(" ")
     )
@@ -36,8 +36,8 @@ fn is_root() -> bool {
 mod tests {
     #[test]
     fn the_remedy_is_a_command_to_run() {
-        let text = super::remedy(&["nodejs", "npm"], "the Node client tests");
+        let text = super::remedy(&["nodejs", "npm"], "running the Node clients");
         assert!(text.contains("sudo apt-get install nodejs npm\n"), "{text}");
-        assert!(text.starts_with("the Node client tests needs nodejs npm"), "{text}");
+        assert!(text.starts_with("running the Node clients needs what is not installed: nodejs npm"), "{text}");
     }
 }

@@ -26,5 +26,6 @@ pub struct Clients {
 
 /// Installs the real clients, unless they are there already.
 pub fn clients(repository: &Repository) -> Result<Clients, Failure> {
-    Ok(Clients { python: python::install(repository)?, node_project: node::install(repository)? })
+    let python = python::install(repository, python::CLIENTS)?.join("python");
+    Ok(Clients { python, node_project: node::install(repository)? })
 }

@@ -14,7 +14,7 @@ const OLDEST_NODE: u32 = 18;
 /// The project's folder, which is made if it is not there or was made from another lock file.
 pub fn install(repository: &Repository) -> Result<PathBuf, Failure> {
     if !command::works(Command::new("node").arg("--version")) || !command::works(Command::new("npm").arg("--version")) {
-        debian::install(&["nodejs", "npm"], "the Node client tests")?;
+        debian::install(&["nodejs", "npm"], "running the Node clients")?;
     }
     let version = command::output(Command::new("node").arg("--version"))?;
     refuse_old(&version)?;
@@ -41,7 +41,7 @@ fn refuse_old(version: &str) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Missing(format!(
-        "the Node client tests need Node {OLDEST_NODE} or later, found {}; install a later one and try again",
+        "running the Node clients needs Node {OLDEST_NODE} or later, found {}; install a later one and try again",
         version.trim()
     )))
 }
