@@ -21,7 +21,10 @@ pub struct Problem {
     pub span: Option<Range<usize>>,
 }
 
-/// All mistakes of one file, in the order of their places. Never empty.
+/// The most mistakes that are told of one file: a file with more is not a config file.
+const MOST_PROBLEMS: usize = 200;
+
+/// All mistakes of one file, in the order of their places; of more than 200, the first 200. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.render(false))]
 pub struct Errors {
@@ -29,6 +32,7 @@ pub struct Errors {
     /// The file with every secret masked, byte positions unchanged.
     masked_text: String,
     problems: Vec<Problem>,
+    omitted: usize,
 }
 
 /// A mistake as a machine reads it.
@@ -51,13 +55,15 @@ impl Errors {
         // The sort is stable: problems of one place stay in the order in which they were found.
         problems.sort_by_key(|problem| problem.span.as_ref().map(|span| span.start));
         problems.dedup();
-        Self { file: file.to_owned(), masked_text: redact::masked(text, secrets), problems }
+        let omitted = problems.len().saturating_sub(MOST_PROBLEMS);
+        problems.truncate(MOST_PROBLEMS);
+        Self { file: file.to_owned(), masked_text: redact::masked(text, secrets), problems, omitted }
     }
 
     /// A mistake that has no place in a file.
     pub(crate) fn without_text(file: &str, message: String, suggestion: &str) -> Self {
         let problem = Problem { message, suggestion: Some(suggestion.to_owned()), key: String::new(), span: None };
-        Self { file: file.to_owned(), masked_text: String::new(), problems: vec![problem] }
+        Self { file: file.to_owned(), masked_text: String::new(), problems: vec![problem], omitted: 0 }
     }
 
     /// The file as it was named.
@@ -82,8 +88,9 @@ impl Errors {
         let renderer = if color { Renderer::styled() } else { Renderer::plain() };
         let renderer = renderer.decor_style(DecorStyle::Ascii);
         let out: String = self.problems.iter().map(|problem| self.render_one(&renderer, problem) + "\n\n").collect();
-        let count = self.problems.len();
-        out + &format!("{}: {count} {}\n", self.file, if count == 1 { "error" } else { "errors" })
+        let count = self.problems.len() + self.omitted;
+        let shown = if self.omitted > 0 { format!(", the first {MOST_PROBLEMS} are shown") } else { String::new() };
+        out + &format!("{}: {count} {}{shown}\n", self.file, if count == 1 { "error" } else { "errors" })
     }
 
     fn render_one(&self, renderer: &Renderer, problem: &Problem) -> String {

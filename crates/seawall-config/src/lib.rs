@@ -109,7 +109,11 @@ fn examine_into(
     for error in syntax_errors {
         let span = error.span();
         a_header_is_broken |= span.as_ref().is_none_or(|span| is_in_header(text, span.start));
-        let remedy = "correct the syntax: `name = \"text\"`, `name = 20`, `[section]` or `[[list of sections]]`";
+        let remedy = if error.message() == "duplicate key" {
+            "remove one of the two; a section that repeats is written in double brackets, such as `[[tenants]]`"
+        } else {
+            "correct the syntax: `name = \"text\"`, `name = 20`, `[section]` or `[[list of sections]]`"
+        };
         report.push(String::new(), span, error.message().to_owned(), remedy.to_owned());
     }
     if a_header_is_broken {

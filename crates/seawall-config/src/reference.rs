@@ -7,7 +7,14 @@ use std::fmt::Write as _;
 const HEAD: &str = "# Configuration reference\n\n\
 <!-- Generated from the types of `seawall-config`; change their comments and run `cargo xtask generate`. -->\n\n\
 A config file is written in [TOML](https://toml.io). `seawall check --config FILE` tells everything that is wrong with \
-one; an unknown key is an error. Examples are in [`examples/`](../../examples). For completion in an editor, put this \
+one; an unknown key is an error.\n\n\
+Examples, each of which a test loads:\n\n\
+* `examples/minimal.toml`: one model, one deployment, one tenant.\n\
+* `examples/openai-and-azure.toml`: one model from two providers, and a key that is being replaced.\n\
+* `examples/azure-provisioned-spillover.toml`: reserved capacity first, spill-over, and a residency boundary.\n\
+* `examples/vllm-fleet.toml`: machines of one's own, one of them behind a private CA.\n\
+* `examples/anthropic.toml`: Anthropic's API with every model under its own name.\n\n\
+For completion in an editor, put this \
 line at the top of a file:\n\n\
 ```toml\n#:schema ./docs/reference/config.schema.json\n```\n\n\
 Durations are whole numbers with a unit (`250ms`, `10s`, `2m`, `1h`), sizes as well (`512KiB`, `64MiB`, `2GiB`). \

@@ -382,6 +382,20 @@ fn several_syntax_errors_and_others_are_told_together() {
 }
 
 #[test]
+fn a_key_that_stands_twice() {
+    check(&[("weight = 1", "weight = 1\nweight = 2", 20, "duplicate key", "remove one of the two")]);
+}
+
+#[test]
+fn a_file_full_of_mistakes_is_cut_short() {
+    let unknown = (0..1000).fold(String::new(), |text, index| text + &format!("[models.y{index}]\n"));
+    let text = format!("{GOOD}\n[server.x]\n{unknown}");
+    let errors = common::parse(&text).expect_err("a thousand unknown sections");
+    assert_eq!(errors.problems().len(), 200);
+    assert!(errors.render(false).ends_with("seawall.toml: 1001 errors, the first 200 are shown\n"), "{errors}");
+}
+
+#[test]
 fn below_a_broken_header_nothing_is_guessed() {
     let errors = common::parse(&GOOD.replace("[[tenants]]", "[[tenants]")).expect_err("a broken header");
     assert!(errors.problems().iter().all(|problem| problem.key.is_empty()), "{errors}");
