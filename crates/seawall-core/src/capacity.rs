@@ -69,7 +69,7 @@ impl CapacityState {
         }
         let ceiling = self.ceiling?;
         let told_has_room = self.told.is_none_or(|told| self.in_flight < told);
-        (told_has_room && self.in_flight >= ceiling.current).then_some(ceiling.grows_at).filter(|at| *at > now)
+        (told_has_room && self.in_flight >= ceiling.current).then_some(ceiling.grows_at)
     }
 
     /// An attempt started.

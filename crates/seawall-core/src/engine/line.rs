@@ -38,7 +38,7 @@ impl Engine {
     /// counts, not only those of the head: others wait behind it.
     fn wake(&mut self, now: Instant, id: PoolId, unpaid: bool) {
         let pool = &mut self.pools[id.index()];
-        let recheck = unpaid.then(|| now + BUDGET_RECHECK).filter(|at| *at > now);
+        let recheck = unpaid.then(|| now + BUDGET_RECHECK);
         let Some(at) = pool.opens_at(now).into_iter().chain(recheck).min() else { return };
         if pool.wake.is_some_and(|wake| wake <= at && wake > now) {
             return;

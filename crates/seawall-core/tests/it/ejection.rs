@@ -84,6 +84,45 @@ fn half_of_the_told_capacity_stays() {
     assert!((9..=11).contains(&tries), "{tries}");
 }
 
+/// Failures that take long: the next try does not wait for the last one's end, and does not come earlier either.
+#[test]
+fn a_deployment_that_is_kept_in_is_tried_once_a_second_while_its_tries_run() {
+    let sizes = [20, 5, 5].map(|size| Capacity::Provisioned { size });
+    let slow = || ends(millis(3_000), AttemptEnd::TimedOut);
+    let mut world = World::new(&settings(&sizes), vec![slow(), serves(millis(50)), serves(millis(50))]);
+    world.arrive_evenly(at(0), 20, 600);
+    world.run_until(at(30_000));
+    assert_eq!(world.health(0), "failing");
+    let tries = world.attempts.iter().filter(|a| a.deployment == 0 && a.at >= at(10_000) && a.at < at(20_000)).count();
+    assert!((9..=11).contains(&tries), "{tries}");
+}
+
+/// The time out doubles within one trouble, not over the life of the process.
+#[test]
+fn after_a_whole_slow_start_the_next_time_out_is_short_again() {
+    let troubles = |call: &Call| {
+        let fails = [(0, 40_000), (200_000, 201_000)]
+            .iter()
+            .any(|(from, until)| call.now >= at(*from) && call.now < at(*until));
+        if fails { Answer::ended(millis(20), AttemptEnd::Failed) } else { Answer::served(millis(50)) }
+    };
+    let mut world = World::new(&equal(3), vec![script(troubles), serves(millis(50)), serves(millis(50))]);
+    world.arrive_evenly(at(0), 50, 12_000);
+    world.run_until(at(300_000));
+    let times: Vec<_> = world
+        .notices
+        .iter()
+        .filter_map(|(when, notice)| match notice {
+            Notice::Ejected { time, .. } => Some((when.as_nanos() / 1_000_000_000, time.as_millis())),
+            _ => None,
+        })
+        .collect();
+    assert!(times.len() >= 3, "{times:?}");
+    assert!(times.iter().filter(|(when, _)| *when < 100).any(|(_, time)| *time >= 15_000), "it doubled: {times:?}");
+    let last = times.last().expect("three or more");
+    assert!(last.0 >= 200 && last.1 <= 12_500, "{times:?}");
+}
+
 /// The issue's own measure: 50 a second over three deployments, one of them fails everything for 60 s.
 #[test]
 fn a_region_that_fails_costs_almost_nothing() {
