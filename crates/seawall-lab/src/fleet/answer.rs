@@ -30,6 +30,8 @@ pub(super) struct Answer {
     pub(super) omit_usage: bool,
     /// The number of the next event of a stream, in the dialect that numbers them.
     pub(super) sequence: u64,
+    /// What stands around the choices of each chunk of a stream, once it was made.
+    pub(super) envelope: Option<(String, String)>,
 }
 
 impl Answer {

@@ -207,6 +207,7 @@ impl Server {
             created: clock::unix_seconds(),
             omit_usage: faults.omit_usage == Some(true),
             sequence: 0,
+            envelope: None,
             ask,
         };
         Ok(if answer.ask.stream {

@@ -3,6 +3,7 @@
 use super::{Answer, frame};
 use crate::fleet::request::Operation;
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 
 fn finish_reason(answer: &Answer) -> &'static str {
     if answer.ask.cut { "length" } else { "stop" }
@@ -74,16 +75,31 @@ pub(super) fn opening(answer: &Answer, frames: &mut String) {
     }
 }
 
-pub(super) fn token(answer: &Answer, index: u32, frames: &mut String) {
+/// A token is the most frequent thing that the fleet sends, so its chunk is put together from parts that are made once.
+pub(super) fn token(answer: &mut Answer, index: u32, frames: &mut String) {
+    let (head, tail) = answer.envelope.take().unwrap_or_else(|| envelope(answer));
+    let chat = answer.ask.operation == Operation::Chat;
     for choice in 0..answer.ask.choices {
+        // The words need no escapes, and writing into a string cannot fail.
         let word = answer.word(choice, index);
-        let choices = if answer.ask.operation == Operation::Chat {
-            delta(choice, &json!({"content": word}), None)
+        let _ = if chat {
+            write!(frames, r#"{head}{{"index":{choice},"delta":{{"content":"{word}"}},{REST}}}{tail}"#)
         } else {
-            json!([{"text": word, "index": choice, "logprobs": null, "finish_reason": null}])
+            write!(frames, r#"{head}{{"text":"{word}","index":{choice},{REST}}}{tail}"#)
         };
-        frame(frames, &chunk(answer, &choices, None));
     }
+    answer.envelope = Some((head, tail));
+}
+
+/// The last members of a choice that has not ended.
+const REST: &str = r#""logprobs":null,"finish_reason":null"#;
+
+/// A chunk's frame before and after its one choice.
+fn envelope(answer: &Answer) -> (String, String) {
+    let empty = chunk(answer, &json!([]), None).to_string();
+    // Inside a string, such as the model's name, the quotes would be escaped.
+    let (head, tail) = empty.split_once(r#""choices":[]"#).unwrap_or((&empty, ""));
+    (format!(r#"data: {head}"choices":["#), format!("]{tail}\n\n"))
 }
 
 pub(super) fn ending(answer: &Answer, frames: &mut String) {

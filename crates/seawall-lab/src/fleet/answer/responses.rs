@@ -28,7 +28,7 @@ fn usage(answer: &Answer) -> Value {
     let (input, output) = (answer.ask.prompt_tokens, answer.ask.output_tokens);
     json!({
         "input_tokens": input,
-        "input_tokens_details": {"cached_tokens": 0},
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
         "output_tokens": output,
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": input.saturating_add(output),
