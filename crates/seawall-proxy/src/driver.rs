@@ -44,10 +44,11 @@ pub enum Reply {
 }
 
 impl Driver {
-    /// A driver around a fresh engine. `on_notice` is told what is worth a line in the log.
-    pub fn new(settings: Arc<Settings>, on_notice: fn(Notice, &Settings)) -> Arc<Self> {
+    /// A driver around a fresh engine with the random stream of `seed`; replicas must differ in it, or their jitter is
+    /// none. `on_notice` is told what is worth a line in the log.
+    pub fn new(settings: Arc<Settings>, seed: u64, on_notice: fn(Notice, &Settings)) -> Arc<Self> {
         let clock = Clock::start();
-        let engine = Engine::new(clock.now(), &settings);
+        let engine = Engine::new(clock.now(), &Settings { seed, ..(*settings).clone() });
         Arc::new(Self {
             state: Mutex::new(State { engine, waiting: HashMap::new(), armed: None }),
             timer: Notify::new(),

@@ -98,10 +98,11 @@ pub async fn start(config: Config, token: AdminToken, identity: IdentityEnvironm
     let (data, listen) = listen_on(server.listen, "data plane", "--listen")?;
     let (control, admin) = listen_on(server.admin, "admin", "--admin")?;
     let settings = Arc::clone(config.core());
-    let driver = Driver::new(Arc::clone(&settings), log_notice);
+    let seed = uuid::Uuid::new_v4().as_u64_pair().0;
+    let driver = Driver::new(Arc::clone(&settings), seed, log_notice);
     let tasks = TaskTracker::new();
     let background = CancellationToken::new();
-    let upstreams = upstreams(&config, driver.clock, &background, identity)?;
+    let upstreams = upstreams(&config, driver.clock, seed, &background, identity)?;
     let app = Arc::new(App {
         metrics: Metrics::new(Arc::clone(&settings)),
         access_log: AccessLog::start(&server.access_log, settings).map_err(StartError::AccessLog)?,
@@ -168,6 +169,7 @@ fn spawn_background(app: &Arc<App>, stop: &CancellationToken) {
 fn upstreams(
     config: &Config,
     clock: Clock,
+    seed: u64,
     stop: &CancellationToken,
     identity: IdentityEnvironment,
 ) -> Result<Vec<Arc<Upstream>>, StartError> {
@@ -177,7 +179,7 @@ fn upstreams(
         connectors: Arc::clone(&connectors),
         tasks: TaskTracker::new(),
         stop: stop.clone(),
-        seed: config.core().seed,
+        seed,
         identity,
         timing: Timing::default(),
     });

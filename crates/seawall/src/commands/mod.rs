@@ -1,0 +1,8 @@
+//! One module a command.
+
+pub(crate) mod check;
+pub(crate) mod fleet;
+pub(crate) mod init;
+pub(crate) mod load;
+pub(crate) mod serve;
+mod signals;
