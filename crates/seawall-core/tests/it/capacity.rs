@@ -32,6 +32,9 @@ fn only_the_overflow_of_a_reservation_is_paid_by_use() {
         world.arrive_evenly(at(0), 40, 4_000);
         world.run_until(at(120_000));
         assert_eq!(world.count(Outcome::Served), 4_000, "told {told}");
+        let throttled = world.attempts.len() - 4_000;
+        assert_eq!(throttled > 0, told > 5, "the upstream refuses where the told size is too large: {throttled}");
+        assert!(throttled < 400, "and it is learned from: {throttled}");
         let spilled = world.attempts.iter().filter(|attempt| attempt.deployment == 1).count();
         assert!((1_520..=2_200).contains(&spilled), "38% to 55% of 4,000: {spilled}, told {told}");
         // Of five places over 100 s.
