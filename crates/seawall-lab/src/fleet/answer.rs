@@ -137,7 +137,8 @@ fn frame(frames: &mut String, data: &Value) {
 /// The list of models, in the form of the caller's dialect.
 pub(super) fn models(names: &[String], anthropic: bool, created: u64) -> Value {
     if anthropic {
-        let entry = |name: &String| json!({"type": "model", "id": name, "display_name": name, "created_at": "2026-01-01T00:00:00Z"});
+        let since = "2026-01-01T00:00:00Z";
+        let entry = |name: &String| json!({"type": "model", "id": name, "display_name": name, "created_at": since});
         let data: Vec<Value> = names.iter().map(entry).collect();
         return json!({"data": data, "has_more": false, "first_id": names.first(), "last_id": names.last()});
     }
