@@ -338,7 +338,7 @@ mod tests {
     fn fault(body: &[u8]) -> Option<Fault> {
         match Members::new(body) {
             Err(fault) => Some(fault),
-            Ok(members) => members.filter_map(Result::err).next(),
+            Ok(mut members) => members.find_map(Result::err),
         }
     }
 

@@ -100,10 +100,10 @@ fn responses_streams_are_read_with_and_without_names() {
             r#"{"response":{"error":null,"usage":{"input_tokens":7,"input_tokens_details":{"cached_tokens":2},"output_tokens":3}},"type":"response.completed"}"#,
         ),
     ];
-    let named: String = events.iter().map(|(name, data)| format!("event: {name}\ndata: {data}\n\n")).collect();
-    let bare: String = events.iter().map(|(_, data)| format!("data: {data}\n\n")).collect();
-    let found = facts(Endpoint::Responses, named.as_bytes());
-    assert_eq!(facts(Endpoint::Responses, bare.as_bytes()), found);
+    let named: Vec<String> = events.iter().map(|(name, data)| format!("event: {name}\ndata: {data}\n\n")).collect();
+    let bare: Vec<String> = events.iter().map(|(_, data)| format!("data: {data}\n\n")).collect();
+    let found = facts(Endpoint::Responses, named.concat().as_bytes());
+    assert_eq!(facts(Endpoint::Responses, bare.concat().as_bytes()), found);
     assert_eq!((found.events, found.end, found.error), (3, Some(StreamEnd::Completed), None));
     assert_eq!(found.usage, Some(Usage { input_tokens: 7, cached_input_tokens: 2, output_tokens: 3 }));
 
@@ -132,9 +132,8 @@ fn messages_streams_sum_their_usage() {
     let found = facts(Endpoint::Messages, stream.as_bytes());
     assert_eq!(found.usage, Some(Usage { input_tokens: 15, cached_input_tokens: 5, output_tokens: 42 }));
     assert_eq!((found.events, found.finished, found.end), (5, true, Some(StreamEnd::MessageStop)));
-    let bare: String =
-        stream.lines().filter(|line| !line.starts_with("event")).map(|line| format!("{line}\n")).collect();
-    assert_eq!(facts(Endpoint::Messages, bare.as_bytes()), found);
+    let bare: Vec<&str> = stream.split_inclusive('\n').filter(|line| !line.starts_with("event")).collect();
+    assert_eq!(facts(Endpoint::Messages, bare.concat().as_bytes()), found);
 }
 
 #[test]
