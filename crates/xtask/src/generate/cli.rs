@@ -28,7 +28,11 @@ fn help(repository: &Repository, words: &[String]) -> Result<String, Failure> {
     // The width of the help follows the terminal; the page must not.
     cargo.current_dir(repository.root()).env("COLUMNS", "100").env_remove("CLICOLOR_FORCE");
     cargo.args(["run", "--quiet", "--package", "seawall", "--"]).args(words);
-    command::output(cargo.arg("--help"))
+    let text = command::output(cargo.arg("--help"))?;
+    if text.trim().is_empty() {
+        return Err(Failure::Answer { command: command::line(&cargo), reason: "it printed no help".to_owned() });
+    }
+    Ok(text)
 }
 
 fn section(page: &mut String, words: &[String], help: &str) {
