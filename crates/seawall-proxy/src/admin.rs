@@ -38,11 +38,10 @@ impl Admin {
         }
         let path = request.uri().path();
         match (request.method(), path) {
-            (&Method::GET, "/livez") => text(StatusCode::OK, "ok\n"),
             (&Method::GET, "/readyz") if self.app.draining.is_cancelled() => {
                 text(StatusCode::SERVICE_UNAVAILABLE, "draining\n")
             }
-            (&Method::GET, "/readyz") => text(StatusCode::OK, "ok\n"),
+            (&Method::GET, "/livez" | "/readyz") => text(StatusCode::OK, "ok\n"),
             (&Method::GET, "/statusz") => respond(StatusCode::OK, JSON, status::render(&self.app)),
             (&Method::GET, "/metrics") => {
                 respond(StatusCode::OK, METRICS, self.app.metrics.render(&self.app.readings()))
@@ -110,7 +109,8 @@ mod tests {
         for host in ["localhost", "LocalHost:9090", "127.0.0.1:9090", "127.8.8.8", "[::1]:9090", "::1"] {
             assert!(host_names_loopback(host), "{host}");
         }
-        for host in ["", "example.com", "localhost.example.com:9090", "10.0.0.1:9090", "127.0.0.1.example.com", ":9090"] {
+        for host in ["", "example.com", "localhost.example.com:9090", "10.0.0.1:9090", "127.0.0.1.example.com", ":9090"]
+        {
             assert!(!host_names_loopback(host), "{host}");
         }
     }

@@ -154,8 +154,7 @@ impl Drop for RequestGuard {
             return;
         }
         if self.admitted
-            && let Some(Output::Respond(respond)) =
-                self.app.driver.tell(self.request, Input::ClientGone(self.request))
+            && let Some(Output::Respond(respond)) = self.app.driver.tell(self.request, Input::ClientGone(self.request))
         {
             if respond.attempts > 0 {
                 self.count_attempt(AttemptEnd::ClientGone);

@@ -67,14 +67,12 @@ impl Driver {
     /// Gives the engine an input that this request expects an answer to.
     pub fn ask(&self, request: RequestId, input: Input) -> Reply {
         let mut state = self.lock();
-        match self.step(&mut state, input, Some(request)) {
-            Some(output) => Reply::Now(output),
-            None => {
-                let (sender, receiver) = oneshot::channel();
-                state.waiting.insert(request, sender);
-                Reply::Later(receiver)
-            }
+        if let Some(output) = self.step(&mut state, input, Some(request)) {
+            return Reply::Now(output);
         }
+        let (sender, receiver) = oneshot::channel();
+        state.waiting.insert(request, sender);
+        Reply::Later(receiver)
     }
 
     /// Gives the engine an input that ends `request`, or that needs no answer. Returns what it says to that request.

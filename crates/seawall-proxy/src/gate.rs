@@ -60,7 +60,8 @@ pub async fn take(
     audience: &mut Audience,
 ) -> Result<Taken, Early> {
     let anthropic = head.headers.contains_key("anthropic-version");
-    let route = dialect::recognise(&head.method, head.uri.path(), head.uri.query(), anthropic).map_err(no_route)?;
+    let route = dialect::recognise(&head.method, head.uri.path(), head.uri.query(), anthropic)
+        .map_err(|error| no_route(&error))?;
     audience.surface = route.surface;
     let record = guard.record();
     record.endpoint = route.endpoint.name();
@@ -89,7 +90,14 @@ pub async fn take(
     record.model = Some(shown(&asked.model).into());
     record.stream = asked.facts.stream;
     let arrival = arrival(app, tenant, asked.pool, &signals);
-    Ok(Taken::Inference(Inference { model: asked.model, endpoint: route.endpoint, body, facts: asked.facts, arrival, reservation }))
+    Ok(Taken::Inference(Inference {
+        model: asked.model,
+        endpoint: route.endpoint,
+        body,
+        facts: asked.facts,
+        arrival,
+        reservation,
+    }))
 }
 
 fn arrival(app: &App, tenant: TenantId, pool: PoolId, signals: &ClientSignals<'_>) -> Arrival {
@@ -103,7 +111,7 @@ fn arrival(app: &App, tenant: TenantId, pool: PoolId, signals: &ClientSignals<'_
     }
 }
 
-fn no_route(error: RouteError) -> Early {
+fn no_route(error: &RouteError) -> Early {
     let early = Early::new(Outcome::InvalidRequest, error.to_string()).code(error.code());
     let early = match error {
         RouteError::MethodNotAllowed { allow, .. } => early.allow(allow),
@@ -117,8 +125,8 @@ fn no_route(error: RouteError) -> Early {
 
 /// Whose request it is, by its key.
 fn tenant(config: &Config, headers: &HeaderMap) -> Result<TenantId, Early> {
-    let presented = headers::presented_key(headers)
-        .map_err(|error| Early::new(Outcome::Unauthenticated, error.to_string()))?;
+    let presented =
+        headers::presented_key(headers).map_err(|error| Early::new(Outcome::Unauthenticated, error.to_string()))?;
     let known = presented.and_then(|key| config.tenant_of(key));
     known.or(config.anonymous_tenant()).ok_or_else(|| {
         let message = if presented.is_some() {
@@ -139,8 +147,8 @@ struct Asked {
 
 /// Reads the facts of a body and finds the pool, among those that the tenant may use.
 fn decode(config: &Config, tenant: TenantId, route: &Route<'_>, body: &[u8]) -> Result<Asked, Early> {
-    let facts = body::peek(body)
-        .map_err(|error| Early::new(Outcome::InvalidRequest, error.to_string()).code(error.code()))?;
+    let facts =
+        body::peek(body).map_err(|error| Early::new(Outcome::InvalidRequest, error.to_string()).code(error.code()))?;
     let Some(model) = route.model_in_path.clone().or_else(|| facts.model(body)) else {
         let message = "The request names no model: add \"model\" to the body.";
         return Err(Early::new(Outcome::InvalidRequest, message).code("missing_model"));

@@ -97,14 +97,15 @@ fn lost() -> Early {
 fn note_failure(guard: &mut RequestGuard, failed: &Failure) {
     guard.count_attempt(failed.end);
     let record = guard.record();
-    record.upstream_status = failed.answered.as_ref().map(|(status, ..)| status.as_u16());
-    match &failed.answered {
+    record.upstream_status = failed.answered.as_deref().map(|(status, ..)| status.as_u16());
+    match failed.answered.as_deref() {
         Some((_, _, words)) => record.keep_upstream_words(words),
         None => record.keep_upstream_words(failed.words.as_bytes()),
     }
 }
 
 /// What bounds and shapes a relay.
+#[derive(Clone, Copy)]
 struct RelayLimits {
     idle: Duration,
     deadline: Option<Instant>,
@@ -129,22 +130,19 @@ fn answer_from(
     let outcome = if answer.rest.is_some() { "streaming" } else { Outcome::Served.label() };
     respond::put_facts(&mut out_headers, id, outcome, attempts);
     let (status, length) = (answer.status, answer.content_length());
-    let body = match answer.rest {
-        Some((body, connection)) => {
-            let keep_alive = answer.keep_alive;
-            let source = Source { body, connection, upstream: Arc::clone(upstream), keep_alive };
-            let (held, scanner) = (answer.held, answer.scanner);
-            let RelayLimits { idle, deadline, form } = limits;
-            let begin = Begin { held, source, scanner, form, idle, deadline };
-            ResponseBody::Relay(Relay::begin(begin, guard, length))
-        }
-        None => {
-            record.usage = answer.usage;
-            let whole = answer.whole();
-            record.response_bytes = whole.len() as u64;
-            guard.attempt_ended(AttemptEnd::Completed);
-            ResponseBody::full(whole)
-        }
+    let body = if let Some((body, connection)) = answer.rest {
+        let keep_alive = answer.keep_alive;
+        let source = Source { body, connection, upstream: Arc::clone(upstream), keep_alive };
+        let (held, scanner) = (answer.held, answer.scanner);
+        let RelayLimits { idle, deadline, form } = limits;
+        let begin = Begin { held, source, scanner, form, idle, deadline };
+        ResponseBody::Relay(Relay::begin(begin, guard, length))
+    } else {
+        record.usage = answer.usage;
+        let whole = answer.whole();
+        record.response_bytes = whole.len() as u64;
+        guard.attempt_ended(AttemptEnd::Completed);
+        ResponseBody::full(whole)
     };
     let mut response = Response::new(body);
     *response.status_mut() = status;
@@ -161,7 +159,7 @@ fn refuse(
     audience: Audience,
 ) -> Response<ResponseBody> {
     let id = guard.record().id;
-    let answered = failure.and_then(|failure| failure.answered.as_ref());
+    let answered = failure.and_then(|failure| failure.answered.as_deref());
     let response = match (respond.form, respond.outcome, answered) {
         (None, Outcome::ClientError, Some((status, headers, words))) => {
             respond::client_error(*status, headers, words, id, respond.attempts)
@@ -169,8 +167,7 @@ fn refuse(
         (form, outcome, _) => {
             let form = form.unwrap_or(seawall_core::advice::Form::StopHard);
             let message = message(outcome);
-            let refusal =
-                Refusal { outcome, form, status: None, code: None, message, attempts: respond.attempts };
+            let refusal = Refusal { outcome, form, status: None, code: None, message, attempts: respond.attempts };
             respond::refusal(&refusal, audience, id)
         }
     };

@@ -80,7 +80,11 @@ impl Metrics {
 
     fn register(&mut self) {
         let r = &mut self.registry;
-        r.register("requests", "Requests by their one outcome; cause tells ours from the caller's", self.requests.clone());
+        r.register(
+            "requests",
+            "Requests by their one outcome; cause tells ours from the caller's",
+            self.requests.clone(),
+        );
         r.register("attempts", "Attempts at upstreams by their end", self.attempts.clone());
         r.register("tokens", "Tokens as the upstreams reported them", self.tokens.clone());
         let (whole, first) = (self.duration.clone(), self.first_byte.clone());

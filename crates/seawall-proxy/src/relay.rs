@@ -311,9 +311,14 @@ impl Relay {
             return Poll::Ready(Some(Ok(event)));
         }
         // What broke off inside an event must not swallow this one.
-        Poll::Ready(Some(Ok([b"
+        Poll::Ready(Some(Ok([
+            b"
 
-", event.as_ref()].concat().into())))
+",
+            event.as_ref(),
+        ]
+        .concat()
+        .into())))
     }
 
     fn end(&mut self, end: AttemptEnd) {

@@ -133,10 +133,9 @@ fn status(refusal: &Refusal<'_>, form: Form, overload: OverloadStatus) -> Status
         Form::Wait(_) | Form::WaitStop(_) | Form::Stop(_) => StatusCode::TOO_MANY_REQUESTS,
         Form::StopHard => StatusCode::BAD_REQUEST,
         Form::RetrySoon(_) if refusal.outcome == Outcome::UpstreamTimeout => StatusCode::GATEWAY_TIMEOUT,
-        Form::RetrySoon(_) => StatusCode::SERVICE_UNAVAILABLE,
         Form::Auth => StatusCode::UNAUTHORIZED,
         Form::Leave(_) if refusal.outcome == Outcome::SlowUpload => StatusCode::REQUEST_TIMEOUT,
-        Form::Leave(_) => StatusCode::SERVICE_UNAVAILABLE,
+        Form::RetrySoon(_) | Form::Leave(_) => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
 
@@ -145,11 +144,10 @@ pub const fn words(outcome: Outcome) -> (&'static str, &'static str) {
     match outcome {
         Outcome::CapacityExhausted => ("service_unavailable_error", "capacity_exhausted"),
         Outcome::NoHealthyDeployment => ("server_error", "no_healthy_deployment"),
-        Outcome::UpstreamError => ("server_error", "upstream_error"),
         Outcome::UpstreamTimeout => ("server_error", "upstream_timeout"),
         Outcome::UpstreamErrorRetried => ("server_error", "upstream_error_retried"),
         Outcome::UpstreamAuth => ("server_error", "upstream_auth"),
-        Outcome::Truncated | Outcome::StreamError => ("server_error", "upstream_error"),
+        Outcome::UpstreamError | Outcome::Truncated | Outcome::StreamError => ("server_error", "upstream_error"),
         Outcome::DeadlineUnmeetable => ("timeout_error", "deadline_unmeetable"),
         Outcome::Unauthenticated => ("invalid_request_error", "invalid_api_key"),
         Outcome::ModelNotFound => ("invalid_request_error", "model_not_found"),

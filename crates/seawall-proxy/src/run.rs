@@ -93,6 +93,7 @@ pub enum Drained {
 }
 
 /// Starts to serve. Returns once both listeners accept.
+#[expect(clippy::unused_async, reason = "so that it can only be awaited inside a runtime, which its tasks need")]
 pub async fn start(config: Config, token: AdminToken, identity: IdentityEnvironment) -> Result<Running, StartError> {
     let server = config.server().clone();
     let (data, listen) = listen_on(server.listen, "data plane", "--listen")?;
@@ -115,17 +116,15 @@ pub async fn start(config: Config, token: AdminToken, identity: IdentityEnvironm
         config,
     });
     spawn_background(&app, &background);
-    let limits = ServerLimits {
-        max_connections: server.max_connections as usize,
-        header_timeout: server.header_timeout,
-    };
+    let limits =
+        ServerLimits { max_connections: server.max_connections as usize, header_timeout: server.header_timeout };
     let shared = Arc::clone(&app);
     let inference = hyper::service::service_fn(move |request| {
         let app = Arc::clone(&shared);
         async move { Ok::<_, Infallible>(handler::handle(app, request).await) }
     });
     let (connections, draining) = (app.connections.clone(), app.draining.clone());
-    tasks.spawn(server::serve(data, inference, limits.clone(), connections, tasks.clone(), draining));
+    tasks.spawn(server::serve(data, inference, limits, connections, tasks.clone(), draining));
     serve_admin(Admin { app: Arc::clone(&app), token, address: admin }, control, limits, &background);
     Ok(Running { app, tasks, background, listen, admin })
 }
@@ -188,11 +187,9 @@ fn upstreams(
         let name = || deployment.name.clone();
         let target = tls::target(&upstream.endpoint, upstream.ca_pem.as_deref(), &connectors)
             .map_err(|error| StartError::Tls { deployment: name(), error })?;
-        let credential = credentials
-            .source(upstream)
-            .map_err(|error| StartError::Credential { deployment: name(), error })?;
-        let host = HeaderValue::from_str(&upstream.endpoint.authority())
-            .expect("a checked address is a header value");
+        let credential =
+            credentials.source(upstream).map_err(|error| StartError::Credential { deployment: name(), error })?;
+        let host = HeaderValue::from_str(&upstream.endpoint.authority()).expect("a checked address is a header value");
         Ok(Arc::new(Upstream {
             config: upstream.clone(),
             dialect: dialect(upstream.dialect),

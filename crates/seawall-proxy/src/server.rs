@@ -31,7 +31,7 @@ const HEAD_BYTES: usize = 64 * 1024;
 const HTTP2_STREAMS: u32 = 100;
 
 /// What a listener needs to know.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct ServerLimits {
     /// Connections at once.
     pub max_connections: usize,

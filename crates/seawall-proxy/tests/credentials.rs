@@ -163,10 +163,7 @@ async fn a_wrong_secret_is_told_in_the_log_without_the_secret() {
     until(&source, |status| status.fetched == 1).await;
 
     let failure = status.failure.unwrap();
-    assert_eq!(
-        &*failure,
-        "it answered 401 Unauthorized: invalid_client: AADSTS7000215: Invalid client secret '***'."
-    );
+    assert_eq!(&*failure, "it answered 401 Unauthorized: invalid_client: AADSTS7000215: Invalid client secret '***'.");
     let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
     assert!(log.contains(&*failure) && log.contains("the-client") && log.contains("retry_in_ms="), "{log}");
     assert!(log.contains("got a token"), "{log}");
@@ -321,8 +318,7 @@ async fn a_machine_without_a_metadata_service_is_told() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let metadata = format!("http://127.0.0.1:{port}/token");
     let identity = IdentityEnvironment { metadata, ..IdentityEnvironment::default() };
-    let source =
-        Credentials::new(Surroundings { identity, ..surroundings() }).managed_identity(None).unwrap();
+    let source = Credentials::new(Surroundings { identity, ..surroundings() }).managed_identity(None).unwrap();
     until(&source, |status| status.failed == 1).await;
     let told = source.current().unwrap_err().to_string();
     assert!(told.contains("the managed identity of this machine") && told.contains("cannot connect"), "{told}");

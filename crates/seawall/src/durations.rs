@@ -26,7 +26,7 @@ mod tests {
     fn units_are_read_and_their_absence_is_told() {
         assert_eq!(parse("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(parse("1.5s"), Ok(Duration::from_millis(1_500)));
-        assert_eq!(parse("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(parse("2m"), Ok(Duration::from_mins(2)));
         for text in ["", "10", "s", "1.2.3s", "-1s", "1d", "9e9h"] {
             assert!(parse(text).is_err(), "{text}");
         }

@@ -276,12 +276,18 @@ impl Engine {
 
     fn headers(&mut self, now: Instant, request: RequestId) {
         let Some(live) = self.requests.get_mut(&request) else { return };
-        if let Phase::Running { member, started, relaying, .. } = &mut live.phase
+        if let Phase::Running { member, started, relaying, on_trial } = &mut live.phase
             && !*relaying
         {
             *relaying = true;
-            let (member, started) = (*member, *started);
-            self.pools[live.pool.index()].members[member].latency.observe(now, now.since(started));
+            // A first byte is what a probe asks for: an answer of minutes must not delay the return by minutes.
+            let (member, started, on_trial) = (*member, *started, core::mem::take(on_trial));
+            let pool = live.pool;
+            if let Some(notice) = self.pools[pool.index()].first_byte(now, member, started, on_trial) {
+                self.outputs.push_back(Output::Notice(notice));
+                // Who waits may go to what has come back.
+                self.serve_line(now, pool);
+            }
         }
     }
 

@@ -169,6 +169,20 @@ impl Pool {
         self.policy.pick(&plain, random)
     }
 
+    /// An answer began.
+    pub(super) fn first_byte(
+        &mut self,
+        now: Instant,
+        member: usize,
+        started: Instant,
+        on_trial: bool,
+    ) -> Option<Notice> {
+        let state = &mut self.members[member];
+        state.latency.observe(now, now.since(started));
+        let returned = on_trial && state.health.succeeded(now, &self.settings.ejection, true);
+        returned.then_some(Notice::Returned { deployment: state.id })
+    }
+
     /// Step 10: what an ended attempt says. Returns what is worth a line in the log.
     pub(super) fn observe(
         &mut self,

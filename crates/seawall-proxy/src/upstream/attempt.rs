@@ -91,7 +91,7 @@ pub struct Failure {
     pub end: AttemptEnd,
     /// The upstream's status, headers and body, where it gave some. The status of a client's mistake is the one to pass
     /// on.
-    pub answered: Option<(StatusCode, HeaderMap, Bytes)>,
+    pub answered: Option<Box<(StatusCode, HeaderMap, Bytes)>>,
     /// What happened, for the log.
     pub words: String,
 }
@@ -145,7 +145,9 @@ pub async fn attempt(
     let response = match sent {
         Err(_) => return Err(bounds.passed()),
         Ok(Ok(response)) => response,
-        Ok(Err(error)) => return Err(broken_before_answer(error.message().is_some(), connection.reused, error.error())),
+        Ok(Err(error)) => {
+            return Err(broken_before_answer(error.message().is_some(), connection.reused, error.error()));
+        }
     };
     read(upstream, connection, response, expected, bounds).await
 }
@@ -170,9 +172,10 @@ fn build(upstream: &Upstream, outgoing: Outgoing) -> Result<Request<Full<Bytes>>
     }
     let mut request = Request::new(Full::new(outgoing.body));
     *request.method_mut() = Method::POST;
-    *request.uri_mut() = outgoing.target.parse().map_err(|_| {
-        Failure::silent(AttemptEnd::ClientFault, "the path does not form an address at the upstream")
-    })?;
+    *request.uri_mut() = outgoing
+        .target
+        .parse()
+        .map_err(|_| Failure::silent(AttemptEnd::ClientFault, "the path does not form an address at the upstream"))?;
     *request.headers_mut() = headers;
     Ok(request)
 }
@@ -347,8 +350,7 @@ async fn collect_words(body: &mut Incoming, bounds: Bounds) -> Bytes {
 }
 
 fn refused(upstream: &Upstream, status: StatusCode, headers: HeaderMap, words: Bytes) -> Failure {
-    let seen =
-        upstream_error::Answer { status: status.as_u16(), headers: &headers, body: &words, now: unix_time() };
+    let seen = upstream_error::Answer { status: status.as_u16(), headers: &headers, body: &words, now: unix_time() };
     let Classified { verdict, .. } = upstream_error::classify(&seen);
     failure(upstream, verdict, status, headers, words)
 }
@@ -369,7 +371,7 @@ fn failure(upstream: &Upstream, verdict: Verdict, status: StatusCode, headers: H
         Verdict::TimedOut => AttemptEnd::TimedOut,
         Verdict::Failed | Verdict::Served => AttemptEnd::Failed,
     };
-    Failure { end, answered: Some((told, headers, words)), words: format!("status {status}") }
+    Failure { end, answered: Some(Box::new((told, headers, words))), words: format!("status {status}") }
 }
 
 /// The time in `Keep-Alive: timeout=N`; zero where the upstream says `Connection: close`.

@@ -50,7 +50,9 @@ pub enum CredentialError {
     )]
     NotHeaderText,
     /// A token service's address is none.
-    #[error("{0} is not an address such as `https://host` or `http://host:port/path` (without user, password or query)")]
+    #[error(
+        "{0} is not an address such as `https://host` or `http://host:port/path` (without user, password or query)"
+    )]
     Url(&'static str),
     /// Half of the pair by which App Service and Container Apps tell their token endpoint.
     #[error(

@@ -184,8 +184,7 @@ async fn handshake<S>(stream: S, open: Open) -> Result<Connection, ConnectError>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
-    let (sender, connection) =
-        http1::Builder::new().max_buf_size(BUFFER_BYTES).handshake(TokioIo::new(stream)).await?;
+    let (sender, connection) = http1::Builder::new().max_buf_size(BUFFER_BYTES).handshake(TokioIo::new(stream)).await?;
     let task = tokio::spawn(async move {
         let _open = open;
         // Its errors reach the request that it carries; an idle connection that breaks is found closed.

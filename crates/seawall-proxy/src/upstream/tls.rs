@@ -114,11 +114,8 @@ pub(super) fn target_of(
     ca_pem: Option<&str>,
     connectors: &Connectors,
 ) -> Result<Target, TlsError> {
-    let tls = if encrypted {
-        Some((TlsConnectorDebug(connectors.connector(ca_pem)?), server_name(host)?))
-    } else {
-        None
-    };
+    let tls =
+        if encrypted { Some((TlsConnectorDebug(connectors.connector(ca_pem)?), server_name(host)?)) } else { None };
     Ok(Target { host: host.to_owned(), port, tls })
 }
 
@@ -233,7 +230,8 @@ mod tests {
         for part in ["(no such file)", "ca-certificates", "SSL_CERT_FILE"] {
             assert!(told.contains(part), "{told}");
         }
-        let mixed = vec![CertificateDer::from(vec![0_u8; 8]), CertificateDer::from_pem_slice(ca_pem().as_bytes()).unwrap()];
+        let mixed =
+            vec![CertificateDer::from(vec![0_u8; 8]), CertificateDer::from_pem_slice(ca_pem().as_bytes()).unwrap()];
         assert_eq!(usable_roots(mixed, None).unwrap().len(), 1);
     }
 

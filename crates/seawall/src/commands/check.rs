@@ -7,7 +7,9 @@ use std::path::PathBuf;
 
 /// Checks a config file and reports all of its mistakes at once, each with its place and a remedy.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  seawall check --config seawall.toml\n  seawall check --config seawall.toml --json")]
+#[command(
+    after_help = "Examples:\n  seawall check --config seawall.toml\n  seawall check --config seawall.toml --json"
+)]
 pub struct Check {
     /// The file.
     #[arg(long, value_name = "FILE", env = "SEAWALL_CONFIG")]

@@ -51,18 +51,18 @@ pub(crate) async fn run(fleet: Fleet) -> Exit {
             return Exit::Failed;
         }
     };
-    console::message(&format!("fleet of simulated inference servers (token: {})\n{}", token.hint(), describe(&running)));
+    console::message(&format!(
+        "fleet of simulated inference servers (token: {})\n{}",
+        token.hint(),
+        describe(&running)
+    ));
     signals.next().await;
     running.shutdown().await;
     Exit::Done
 }
 
 /// Starts the demo's fleet.
-pub(crate) async fn start(
-    listen: SocketAddr,
-    seed: u64,
-    token: &AdminToken,
-) -> Result<FleetHandle, fleet::FleetError> {
+pub(crate) async fn start(listen: SocketAddr, seed: u64, token: &AdminToken) -> Result<FleetHandle, fleet::FleetError> {
     let mut options = FleetOptions::demo(listen);
     options.seed = seed;
     options.admin_token = Some(token.secret().clone());

@@ -39,7 +39,9 @@ pub(crate) fn run(init: &Init) -> Exit {
     let written = OpenOptions::new().write(true).create_new(true).open(&init.output);
     match written.and_then(|mut opened| opened.write_all(text.as_bytes())) {
         Ok(()) => {
-            console::message(&format!("wrote {file}. Next:\n  seawall check --config {file}\n  seawall serve --config {file}"));
+            console::message(&format!(
+                "wrote {file}. Next:\n  seawall check --config {file}\n  seawall serve --config {file}"
+            ));
             Exit::Done
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {

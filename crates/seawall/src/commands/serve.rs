@@ -10,6 +10,7 @@ use seawall_proxy::admin_token::AdminToken;
 use seawall_proxy::run::{Drained, Running, StartError};
 use seawall_proxy::upstream::credential::IdentityEnvironment;
 use secrecy::SecretString;
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -182,7 +183,8 @@ fn banner(running: &Running, demo: Option<&FleetHandle>) -> String {
     if let Some(fleet) = demo {
         text.push_str("\ndemo: three simulated regions in this process\n");
         text.push_str(&fleet::describe(fleet));
-        text.push_str(&format!(
+        write!(
+            text,
             "\n\nTry it from another terminal:\n\n  \
              curl -s {listen}/v1/chat/completions -H 'Authorization: Bearer demo-key' \\\n    \
              -d '{{\"model\":\"demo-chat\",\"messages\":[{{\"role\":\"user\",\"content\":\"hi\"}}]}}'\n\n  \
@@ -190,7 +192,8 @@ fn banner(running: &Running, demo: Option<&FleetHandle>) -> String {
              api_key=\"demo-key\").chat.completions.create(model=\"demo-chat\", \
              messages=[{{\"role\": \"user\", \"content\": \"hi\"}}]).choices[0].message.content)'\n\n  \
              cargo run --release -- load --target http://{listen} --rate 50 --duration 10s\n"
-        ));
+        )
+        .expect("a string takes any text");
     }
     text
 }

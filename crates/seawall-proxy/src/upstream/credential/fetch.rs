@@ -331,7 +331,8 @@ mod tests {
     fn a_refusal_is_shown_on_one_line_without_the_secret() {
         let secret = SecretString::from("s3 cret");
         let shown = |body: &str| described(body.as_bytes(), Some(&secret));
-        let body = r#"{"error":"invalid_client","error_description":"AADSTS7000215: bad 's3 cret', s3%20cret.\r\nTrace: 1"}"#;
+        let body =
+            r#"{"error":"invalid_client","error_description":"AADSTS7000215: bad 's3 cret', s3%20cret.\r\nTrace: 1"}"#;
         assert_eq!(shown(body), ": invalid_client: AADSTS7000215: bad '***', ***.");
         assert_eq!(shown(r#"{"statusCode":400,"message":"No such identity"}"#), ": No such identity");
         assert_eq!(shown("<html>"), "");

@@ -64,9 +64,16 @@ mod tests {
 
     #[test]
     fn mistakes_name_the_setting_and_not_the_text() {
-        for text in
-            ["", "/path", "localhost:1", "ftp://hidden/", "http://me:hidden@host/", "http://hidden:99999/", "http://h:/", "http://h/?hidden"]
-        {
+        for text in [
+            "",
+            "/path",
+            "localhost:1",
+            "ftp://hidden/",
+            "http://me:hidden@host/",
+            "http://hidden:99999/",
+            "http://h:/",
+            "http://h/?hidden",
+        ] {
             let told = ServiceUrl::parse("IDENTITY_ENDPOINT", text).err().expect(text).to_string();
             assert!(told.contains("IDENTITY_ENDPOINT") && !told.contains("hidden"), "{told}");
         }

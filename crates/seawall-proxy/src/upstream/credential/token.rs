@@ -188,7 +188,8 @@ impl TokenCache {
     }
 
     fn note_failure(&self, error: &FetchError, wait: Duration) {
-        let valid_for = self.token.load().as_ref().map_or(Duration::ZERO, |token| token.expires.since(self.clock.now()));
+        let valid_for =
+            self.token.load().as_ref().map_or(Duration::ZERO, |token| token.expires.since(self.clock.now()));
         tracing::warn!(
             service = self.service.name(),
             %error,
