@@ -4,7 +4,7 @@
 //! allows. Foreign headers with garbage are ignored (`x-stainless-timeout: NOT_GIVEN` is real); our own `x-seawall-*`
 //! with garbage are the caller's mistake and reported.
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 use seawall_core::settings::Criticality;
 use std::time::Duration;
 
@@ -28,8 +28,8 @@ pub struct ClientSignals<'a> {
     /// The time the whole request may take: the smallest of `x-seawall-deadline-ms`, `grpc-timeout` and
     /// `x-envoy-expected-rq-timeout-ms`.
     pub deadline: Option<Duration>,
-    /// The silence its client bears (`x-stainless-read-timeout`, `x-stainless-timeout`): bounds the wait in a queue, never
-    /// the service.
+    /// The silence its client bears (`x-stainless-read-timeout`, `x-stainless-timeout`): bounds the wait in a queue,
+    /// never the service.
     pub patience: Option<Duration>,
     /// Which client it is; chooses the wording of a refusal only.
     pub agent: Agent,
@@ -60,30 +60,76 @@ pub struct SignalError {
 const STOPPING: [&[u8]; 7] =
     [b"OpenAI/", b"AsyncOpenAI/", b"AzureOpenAI/", b"AsyncAzureOpenAI/", b"Anthropic/", b"AsyncAnthropic/", b"Agents/"];
 
+/// The headers of interest, found in one pass; of a repeated one the first counts.
+#[derive(Default)]
+struct Found<'a> {
+    stainless_retry_count: Option<&'a HeaderValue>,
+    envoy_attempt_count: Option<&'a HeaderValue>,
+    grpc_previous_attempts: Option<&'a HeaderValue>,
+    request_id: Option<&'a HeaderValue>,
+    idempotency_key: Option<&'a HeaderValue>,
+    priority: Option<&'a HeaderValue>,
+    deadline: Option<&'a HeaderValue>,
+    envoy_timeout: Option<&'a HeaderValue>,
+    grpc_timeout: Option<&'a HeaderValue>,
+    read_timeout: Option<&'a HeaderValue>,
+    timeout: Option<&'a HeaderValue>,
+    user_agent: Option<&'a HeaderValue>,
+}
+
+impl<'a> Found<'a> {
+    fn read(headers: &'a HeaderMap) -> Self {
+        let mut found = Self::default();
+        for (name, value) in headers {
+            let slot = match name.as_str() {
+                "x-stainless-retry-count" => &mut found.stainless_retry_count,
+                "x-envoy-attempt-count" => &mut found.envoy_attempt_count,
+                "grpc-previous-rpc-attempts" => &mut found.grpc_previous_attempts,
+                "x-ms-client-request-id" => &mut found.request_id,
+                "idempotency-key" => &mut found.idempotency_key,
+                PRIORITY => &mut found.priority,
+                DEADLINE => &mut found.deadline,
+                "x-envoy-expected-rq-timeout-ms" => &mut found.envoy_timeout,
+                "grpc-timeout" => &mut found.grpc_timeout,
+                "x-stainless-read-timeout" => &mut found.read_timeout,
+                "x-stainless-timeout" => &mut found.timeout,
+                "user-agent" => &mut found.user_agent,
+                _ => continue,
+            };
+            slot.get_or_insert(value);
+        }
+        found
+    }
+}
+
+const PRIORITY: &str = "x-seawall-priority";
+const DEADLINE: &str = "x-seawall-deadline-ms";
+
 /// Reads what a client said.
 pub fn client_signals(headers: &HeaderMap) -> Result<ClientSignals<'_>, SignalError> {
-    let stainless = number(headers, "x-stainless-retry-count");
+    let found = Found::read(headers);
+    let stainless = number(found.stainless_retry_count);
     // Envoy counts the first attempt as 1.
-    let envoy = number(headers, "x-envoy-attempt-count").map(|count| count.saturating_sub(1));
-    let grpc = number(headers, "grpc-previous-rpc-attempts");
+    let envoy = number(found.envoy_attempt_count).map(|count| count.saturating_sub(1));
+    let grpc = number(found.grpc_previous_attempts);
     let attempts = [stainless, envoy, grpc].into_iter().flatten().max().unwrap_or(0);
     Ok(ClientSignals {
         previous_attempts: u32::try_from(attempts).unwrap_or(u32::MAX),
-        request_id: id(headers, "x-ms-client-request-id"),
-        idempotency_key: id(headers, "idempotency-key"),
-        criticality: criticality(headers)?,
-        deadline: deadline(headers)?,
-        patience: patience(headers),
-        agent: agent(headers),
+        request_id: id(found.request_id),
+        idempotency_key: id(found.idempotency_key),
+        criticality: criticality(found.priority)?,
+        deadline: deadline(&found)?,
+        patience: patience(&found),
+        agent: agent(found.user_agent),
     })
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &'static str) -> Option<&'a str> {
-    headers.get(name)?.to_str().ok().map(str::trim)
+fn text(value: Option<&HeaderValue>) -> Option<&str> {
+    value?.to_str().ok().map(str::trim)
 }
 
-fn number(headers: &HeaderMap, name: &'static str) -> Option<u64> {
-    digits(text(headers, name)?)
+fn number(value: Option<&HeaderValue>) -> Option<u64> {
+    digits(text(value)?)
 }
 
 /// A run of digits as a number, held inside `u64`.
@@ -94,33 +140,29 @@ fn digits(text: &str) -> Option<u64> {
     Some(text.parse().unwrap_or(u64::MAX))
 }
 
-fn id<'a>(headers: &'a HeaderMap, name: &'static str) -> Option<&'a [u8]> {
-    let id = headers.get(name)?.as_bytes().trim_ascii();
+fn id(value: Option<&HeaderValue>) -> Option<&[u8]> {
+    let id = value?.as_bytes().trim_ascii();
     (!id.is_empty() && id.len() <= MAX_ID_BYTES).then_some(id)
 }
 
-fn criticality(headers: &HeaderMap) -> Result<Option<Criticality>, SignalError> {
-    const HEADER: &str = "x-seawall-priority";
-    if !headers.contains_key(HEADER) {
-        return Ok(None);
-    }
+fn criticality(value: Option<&HeaderValue>) -> Result<Option<Criticality>, SignalError> {
     let expected = "one of critical-plus, critical, sheddable-plus, sheddable";
-    match text(headers, HEADER).and_then(Criticality::from_name) {
-        Some(class) => Ok(Some(class)),
-        None => Err(SignalError { header: HEADER, expected }),
+    match (value, text(value).and_then(Criticality::from_name)) {
+        (None, _) => Ok(None),
+        (Some(_), Some(class)) => Ok(Some(class)),
+        (Some(_), None) => Err(SignalError { header: PRIORITY, expected }),
     }
 }
 
-fn deadline(headers: &HeaderMap) -> Result<Option<Duration>, SignalError> {
-    const HEADER: &str = "x-seawall-deadline-ms";
-    let own = match (headers.contains_key(HEADER), number(headers, HEADER)) {
-        (true, Some(millis)) if millis > 0 => Some(Duration::from_millis(millis)),
-        (true, _) => return Err(SignalError { header: HEADER, expected: "a whole number of milliseconds above 0" }),
-        (false, _) => None,
+fn deadline(found: &Found<'_>) -> Result<Option<Duration>, SignalError> {
+    let own = match (found.deadline, number(found.deadline)) {
+        (None, _) => None,
+        (Some(_), Some(millis)) if millis > 0 => Some(Duration::from_millis(millis)),
+        _ => return Err(SignalError { header: DEADLINE, expected: "a whole number of milliseconds above 0" }),
     };
     // 0 is how Envoy and gRPC clients write "no limit".
-    let envoy = number(headers, "x-envoy-expected-rq-timeout-ms").filter(|ms| *ms > 0).map(Duration::from_millis);
-    let grpc = text(headers, "grpc-timeout").and_then(grpc_timeout);
+    let envoy = number(found.envoy_timeout).filter(|ms| *ms > 0).map(Duration::from_millis);
+    let grpc = text(found.grpc_timeout).and_then(grpc_timeout);
     Ok([own, envoy, grpc].into_iter().flatten().min().map(|deadline| deadline.min(MAX_DEADLINE)))
 }
 
@@ -139,19 +181,18 @@ fn grpc_timeout(text: &str) -> Option<Duration> {
     })
 }
 
-fn patience(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = |name| {
-        let seconds: f64 = text(headers, name)?.parse().ok()?;
+fn patience(found: &Found<'_>) -> Option<Duration> {
+    let seconds = |value| {
+        let seconds: f64 = text(value)?.parse().ok()?;
         // `parse` takes "inf" and "nan"; both fail here, as does everything that is no time.
         (seconds > 0.0 && seconds < 1e9).then(|| Duration::from_secs_f64(seconds))
     };
-    let read = seconds("x-stainless-read-timeout");
-    let total = seconds("x-stainless-timeout");
-    [read, total].into_iter().flatten().min().map(|patience| patience.min(MAX_DEADLINE))
+    let silences = [seconds(found.read_timeout), seconds(found.timeout)];
+    silences.into_iter().flatten().min().map(|patience| patience.min(MAX_DEADLINE))
 }
 
-fn agent(headers: &HeaderMap) -> Agent {
-    let Some(agent) = headers.get(http::header::USER_AGENT).map(http::HeaderValue::as_bytes) else {
+fn agent(value: Option<&HeaderValue>) -> Agent {
+    let Some(agent) = value.map(HeaderValue::as_bytes) else {
         return Agent::Unknown;
     };
     let stops = STOPPING.iter().any(|start| agent.starts_with(start))
@@ -164,7 +205,6 @@ fn agent(headers: &HeaderMap) -> Agent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         pairs

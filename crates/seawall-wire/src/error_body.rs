@@ -26,8 +26,8 @@ impl ErrorBody<'_> {
         self.json(dialect).into()
     }
 
-    /// The event that reports an error inside a running stream, ended by a blank line. A stream that broke off inside an
-    /// event needs a blank line before it: see [`crate::sse::SseScanner::is_at_boundary`].
+    /// The event that reports an error inside a running stream, ended by a blank line. A stream that broke off inside
+    /// an event needs a blank line before it: see [`crate::sse::SseScanner::is_at_boundary`].
     pub fn to_event(&self, dialect: Dialect, endpoint: Endpoint) -> Bytes {
         let json = self.json(dialect);
         if dialect == Dialect::Anthropic {
@@ -37,10 +37,8 @@ impl ErrorBody<'_> {
             // The SDKs take `type: error` as an event of its own and raise on a member `error`: it has both.
             let (code, message) = (quoted(self.code), quoted(self.message));
             let rest = &json[1..];
-            return format!(
-                "event: error\ndata: {{\"type\":\"error\",\"code\":{code},\"message\":{message},\"param\":null,{rest}\n\n"
-            )
-            .into();
+            let head = "event: error\ndata: {\"type\":\"error\"";
+            return format!("{head},\"code\":{code},\"message\":{message},\"param\":null,{rest}\n\n").into();
         }
         format!("data: {json}\n\n").into()
     }
@@ -59,9 +57,8 @@ impl ErrorBody<'_> {
             Dialect::Anthropic => {
                 let error_type = quoted(anthropic_type(self.error_type, self.code));
                 let request_id = quoted(self.request_id);
-                format!(
-                    "{{\"type\":\"error\",\"error\":{{\"type\":{error_type},\"message\":{message}}},\"request_id\":{request_id}}}"
-                )
+                let error = format!("{{\"type\":{error_type},\"message\":{message}}}");
+                format!("{{\"type\":\"error\",\"error\":{error},\"request_id\":{request_id}}}")
             }
         }
     }

@@ -13,66 +13,73 @@ use crate::dialect::Dialect;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue, InvalidHeaderValue};
 
 /// Request headers that pass to an upstream.
-const REQUEST: &[&str] = &[
-    "accept",
-    "anthropic-beta",
-    "anthropic-version",
-    "content-type",
-    "idempotency-key",
-    "openai-beta",
-    "traceparent",
-    "tracestate",
-    "user-agent",
-    "x-client-request-id",
-    "x-ms-client-request-id",
-    "x-stainless-arch",
-    "x-stainless-async",
-    "x-stainless-helper",
-    "x-stainless-helper-method",
-    "x-stainless-lang",
-    "x-stainless-os",
-    "x-stainless-package-version",
-    "x-stainless-raw-response",
-    "x-stainless-read-timeout",
-    "x-stainless-retry-count",
-    "x-stainless-runtime",
-    "x-stainless-runtime-version",
-    "x-stainless-timeout",
-];
+fn passes_to_upstream(name: &str) -> bool {
+    matches!(
+        name,
+        "accept"
+            | "anthropic-beta"
+            | "anthropic-version"
+            | "content-type"
+            | "idempotency-key"
+            | "openai-beta"
+            | "traceparent"
+            | "tracestate"
+            | "user-agent"
+            | "x-client-request-id"
+            | "x-ms-client-request-id"
+            | "x-stainless-arch"
+            | "x-stainless-async"
+            | "x-stainless-helper"
+            | "x-stainless-helper-method"
+            | "x-stainless-lang"
+            | "x-stainless-os"
+            | "x-stainless-package-version"
+            | "x-stainless-raw-response"
+            | "x-stainless-read-timeout"
+            | "x-stainless-retry-count"
+            | "x-stainless-runtime"
+            | "x-stainless-runtime-version"
+            | "x-stainless-timeout"
+    )
+}
 
 /// Response headers that pass to a client.
-const RESPONSE: &[&str] = &[
-    "apim-request-id",
-    "anthropic-version",
-    "cache-control",
-    "content-encoding",
-    "content-language",
-    "content-type",
-    "openai-model",
-    "openai-processing-ms",
-    "openai-version",
-    "request-id",
-    "x-ms-client-request-id",
-    "x-ms-region",
-];
+fn passes_to_client(name: &str) -> bool {
+    matches!(
+        name,
+        "apim-request-id"
+            | "anthropic-version"
+            | "cache-control"
+            | "content-encoding"
+            | "content-language"
+            | "content-type"
+            | "openai-model"
+            | "openai-processing-ms"
+            | "openai-version"
+            | "request-id"
+            | "x-ms-client-request-id"
+            | "x-ms-region"
+    )
+}
 
 /// The headers of a client's request that go to an upstream, with `accept-encoding: identity`. The credential is not
 /// among them: see [`credential_header`].
 pub fn towards_upstream(client: &HeaderMap) -> HeaderMap {
-    let mut passed = pass(client, REQUEST);
+    let mut passed = pass(client, passes_to_upstream);
     passed.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     passed
 }
 
 /// The headers of an upstream's response that go to the client.
 pub fn towards_client(upstream: &HeaderMap) -> HeaderMap {
-    pass(upstream, RESPONSE)
+    pass(upstream, passes_to_client)
 }
 
-fn pass(from: &HeaderMap, allowed: &[&'static str]) -> HeaderMap {
-    let mut passed = HeaderMap::with_capacity(24);
+fn pass(from: &HeaderMap, allowed: fn(&str) -> bool) -> HeaderMap {
+    // Room for a credential and a trace header too.
+    let mut passed = HeaderMap::with_capacity(from.keys_len() + 3);
     for (name, value) in from {
-        if allowed.contains(&name.as_str()) {
+        if allowed(name.as_str()) {
             passed.append(name.clone(), value.clone());
         }
     }
@@ -98,7 +105,8 @@ pub enum CredentialKind {
 /// The header that shows `secret` to an upstream; marked sensitive, so that no debug output prints it. Made once for
 /// each credential and cloned for each attempt.
 ///
-/// Keys go as `Authorization: Bearer` to OpenAI, `api-key` to Azure, `x-api-key` to Anthropic; tokens as `Bearer` to all.
+/// Keys go as `Authorization: Bearer` to OpenAI, `api-key` to Azure, `x-api-key` to Anthropic; tokens go as `Bearer` to
+/// all of them.
 /// The error means bytes that no header may have, such as a line end read from a file.
 pub fn credential_header(
     dialect: Dialect,

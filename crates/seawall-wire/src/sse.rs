@@ -1,9 +1,9 @@
 //! Reads the facts of an event stream as its chunks pass by, and changes nothing.
 //!
 //! The grammar is that of server-sent events in the HTML standard: lines end with LF, CRLF or CR; a blank line ends an
-//! event; `data` lines of one event belong together; a leading byte order mark and comments are skipped. One difference:
-//! at the end of the stream an event without its blank line still counts ([`SseScanner::finish`]), since clients
-//! read it too. The facts do not depend on how the stream is cut into chunks.
+//! event; `data` lines of one event belong together; a leading byte order mark and comments are skipped. One thing
+//! differs: at the end of the stream an event without its blank line still counts ([`SseScanner::finish`]), since
+//! clients read it too. The facts do not depend on how the stream is cut into chunks.
 //!
 //! Memory is bounded: of an event whose line or data exceeds [`MAX_EVENT_BYTES`] only its end and its name are seen.
 //! JSON is looked into only where a search for a few keys finds one that can carry a fact; inside the text of an answer

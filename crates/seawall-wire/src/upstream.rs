@@ -1,7 +1,7 @@
 //! The upstream side: at which path of an upstream a request is asked, and whether its body must name the model.
 //!
-//! The rule for base paths: one that has a version segment anywhere (`/v1`, `/api/v3`, `/v1beta/openai`) is complete and
-//! the endpoint is appended; one without gets `/v1` in between. So `https://api.openai.com` and
+//! The rule for base paths: one that has a version segment anywhere (`/v1`, `/api/v3`, `/v1beta/openai`) is complete
+//! and the endpoint is appended; one without gets `/v1` in between. So `https://api.openai.com` and
 //! `https://api.openai.com/v1` mean the same. An Azure base may be the bare resource, or end in `/openai`, or end in
 //! `/openai/v1`, which pins that form whatever else is configured.
 

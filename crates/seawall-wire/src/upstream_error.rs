@@ -3,7 +3,8 @@
 //! | answer | verdict |
 //! | --- | --- |
 //! | 2xx | served, unless the body is an error object: then by its code and type |
-//! | 429, 529; any status with code `429`; 5xx with a known overload code or type; 503 with a stated wait or overload words | throttled |
+//! | 429, 529; any status with code `429`; 403 or 5xx with a known overload code or type | throttled |
+//! | 503 with a stated wait or overload words | throttled |
 //! | 402; 403, 429 or 400 that tell of a spent quota or budget | quota spent |
 //! | 401, other 403 | credential refused |
 //! | 408, 504 | timed out |

@@ -140,15 +140,18 @@ mod tests {
     fn each_dialect_is_read() {
         let cases = [
             (
-                r#"{"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13,"prompt_tokens_details":{"cached_tokens":3}}}"#,
+                r#"{"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13,
+                   "prompt_tokens_details":{"cached_tokens":3}}}"#,
                 (9, 3, 4),
             ),
             (
-                r#"{"object":"response","usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":2},"output_tokens":4}}"#,
+                r#"{"object":"response","usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":2},
+                   "output_tokens":4}}"#,
                 (9, 2, 4),
             ),
             (
-                r#"{"usage" : {"input_tokens":9,"cache_creation_input_tokens":5,"cache_read_input_tokens":7,"output_tokens":4}}"#,
+                r#"{"usage" : {"input_tokens":9,"cache_creation_input_tokens":5,"cache_read_input_tokens":7,
+                   "output_tokens":4}}"#,
                 (21, 7, 4),
             ),
             (r#"{"data":[],"usage":{"prompt_tokens":9,"total_tokens":9}}"#, (9, 0, 0)),
@@ -167,7 +170,8 @@ mod tests {
         {
             assert_eq!(usage_in_tail(body.as_bytes()), None, "{body}");
         }
-        let text = r#"{"usage":{"prompt_tokens":1,"completion_tokens":2},"x":[{"token":"usage"}],"t":"\"usage\":{\"prompt_tokens\":9}"}"#;
+        let text = r#"{"usage":{"prompt_tokens":1,"completion_tokens":2},"x":[{"token":"usage"}],
+            "t":"\"usage\":{\"prompt_tokens\":9}"}"#;
         assert_eq!(usage_in_tail(text.as_bytes()).map(|usage| usage.input_tokens), Some(1));
     }
 

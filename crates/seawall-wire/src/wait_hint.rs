@@ -8,7 +8,7 @@ pub const LONGEST_WAIT: Duration = Duration::from_hours(24);
 /// A statement beyond this is a mistake, not a wait, and ignored; between the two it is held to [`LONGEST_WAIT`].
 const BEYOND_BELIEF: Duration = Duration::from_hours(7 * 24);
 
-/// The longest credible wait that the headers of an answer state: `retry-after` (whole seconds, fractions, an HTTP date),
+/// The longest credible wait that an answer's headers state: `retry-after` (whole seconds, fractions, an HTTP date),
 /// `retry-after-ms`, `x-ms-retry-after-ms`, and `llm_provider-retry-after` of upstreams that are LiteLLM proxies.
 ///
 /// Garbage, negative numbers and absurd ones count as nothing said; so does a date in the past, and zero. `now` is the

@@ -65,8 +65,13 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat().into_bytes())
 }
 
+fn config() -> ProptestConfig {
+    let rng_seed = proptest::test_runner::RngSeed::Fixed(7);
+    ProptestConfig { cases: 512, rng_seed, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, rng_seed: proptest::test_runner::RngSeed::Fixed(7), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn any_bytes_are_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
@@ -81,7 +86,12 @@ proptest! {
     }
 
     #[test]
-    fn any_cut_or_flipped_body_is_read_without_harm(inner in near_json(), cut in 0_usize..400, flip in 0_usize..400, to in any::<u8>()) {
+    fn any_cut_or_flipped_body_is_read_without_harm(
+        inner in near_json(),
+        cut in 0_usize..400,
+        flip in 0_usize..400,
+        to in any::<u8>(),
+    ) {
         let mut bytes = format!("{{{inner}}}").into_bytes();
         let length = bytes.len();
         bytes[flip % length] = to;
@@ -95,10 +105,16 @@ proptest! {
     }
 
     #[test]
-    fn a_rewrite_changes_the_model_only(before in near_json(), after in near_json(), name in "\\PC{0,12}", new in "\\PC{0,12}") {
+    fn a_rewrite_changes_the_model_only(
+        before in near_json(),
+        after in near_json(),
+        name in "\\PC{0,12}",
+        new in "\\PC{0,12}",
+    ) {
         let quote = |text: &str| serde_json::Value::from(text).to_string();
         let join = |model: &str| {
-            let members: Vec<&str> = [&before[..], model, &after[..]].into_iter().filter(|part| !part.is_empty()).collect();
+            let mut members = vec![&before[..], model, &after[..]];
+            members.retain(|part| !part.is_empty());
             format!(" {{{}}} ", members.join(","))
         };
         let body = Bytes::from(join(&format!("\"model\" : {}", quote(&name))));
@@ -110,7 +126,11 @@ proptest! {
     }
 
     #[test]
-    fn a_conforming_parser_agrees(inner in near_json(), flip in 0_usize..200, to in prop::sample::select(&b"{}[],:\"0 x\\"[..])) {
+    fn a_conforming_parser_agrees(
+        inner in near_json(),
+        flip in 0_usize..200,
+        to in prop::sample::select(&b"{}[],:\"0 x\\"[..]),
+    ) {
         let mut bytes = format!("{{\"model\":\"m\",{inner}}}").into_bytes();
         let length = bytes.len();
         bytes[flip % length] = to;

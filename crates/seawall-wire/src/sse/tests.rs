@@ -3,11 +3,13 @@ use super::*;
 const CHAT: &str = concat!(
     r#"{"choices":[{"delta":{"role":"assistant","content":""},"finish_reason":null}],"usage":null}"#,
     "\n",
-    r#"{"choices":[{"delta":{"content":"é好🙂 \"usage\":{\"prompt_tokens\":9} [DONE]"},"finish_reason":null}],"usage":null}"#,
+    r#"{"choices":[{"delta":{"content":"é好🙂 "#,
+    r#"\"usage\":{\"prompt_tokens\":9} [DONE]"},"finish_reason":null}],"usage":null}"#,
     "\n",
     r#"{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":null}"#,
     "\n",
-    r#"{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":200,"prompt_tokens_details":{"cached_tokens":64}}}"#,
+    r#"{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":200,"#,
+    r#""prompt_tokens_details":{"cached_tokens":64}}}"#,
     "\n[DONE]"
 );
 
@@ -97,7 +99,10 @@ fn responses_streams_are_read_with_and_without_names() {
         ("response.output_text.delta", r#"{"type":"response.output_text.delta","delta":"\"response.completed\""}"#),
         (
             "response.completed",
-            r#"{"response":{"error":null,"usage":{"input_tokens":7,"input_tokens_details":{"cached_tokens":2},"output_tokens":3}},"type":"response.completed"}"#,
+            concat!(
+                r#"{"response":{"error":null,"usage":{"input_tokens":7,"input_tokens_details":{"cached_tokens":2},"#,
+                r#""output_tokens":3}},"type":"response.completed"}"#
+            ),
         ),
     ];
     let named: Vec<String> = events.iter().map(|(name, data)| format!("event: {name}\ndata: {data}\n\n")).collect();
@@ -122,9 +127,11 @@ fn responses_streams_are_read_with_and_without_names() {
 fn messages_streams_sum_their_usage() {
     let stream = concat!(
         "event: message_start\n",
-        r#"data: {"type":"message_start","message":{"usage":{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":1}}}"#,
+        r#"data: {"type":"message_start","message":{"usage":"#,
+        r#"{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":1}}}"#,
         "\n\nevent: ping\ndata: {\"type\": \"ping\"}\n\n",
-        "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"text\":\"message_stop\"}}\n\n",
+        "event: content_block_delta\n",
+        "data: {\"type\":\"content_block_delta\",\"delta\":{\"text\":\"message_stop\"}}\n\n",
         "event: message_delta\n",
         r#"data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":42}}"#,
         "\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
