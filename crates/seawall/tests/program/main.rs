@@ -1,0 +1,6 @@
+//! The program as people run it: whole processes over loopback.
+
+mod arguments;
+mod demo;
+mod drain;
+mod process;
