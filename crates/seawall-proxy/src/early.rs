@@ -17,7 +17,7 @@ pub struct Early {
     pub status: Option<StatusCode>,
     /// A code more exact than the outcome's.
     pub code: Option<&'static str>,
-    /// The `Allow` header of a 405.
+    /// The `Allow` header, where the method was wrong.
     pub allow: Option<&'static str>,
     /// What happened and what to do.
     pub message: String,

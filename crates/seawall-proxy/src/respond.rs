@@ -30,7 +30,7 @@ pub struct Refusal<'a> {
     pub outcome: Outcome,
     /// In which form it is told.
     pub form: Form,
-    /// A status of the situation's own (404, 405, 413), where the form leaves it open.
+    /// A status of the situation's own (404, 413), where the form leaves it open.
     pub status: Option<StatusCode>,
     /// `error.code`, where it is more exact than the outcome's.
     pub code: Option<&'a str>,

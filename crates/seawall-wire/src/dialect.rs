@@ -195,8 +195,8 @@ impl RouteError {
     pub const fn status(&self) -> u16 {
         match self {
             Self::UnknownPath { .. } => 404,
-            Self::MethodNotAllowed { .. } => 405,
-            Self::MissingApiVersion { .. } | Self::UndecodableName { .. } => 400,
+            // Not 405: the contract ends requests only by statuses at which every measured client stops.
+            Self::MethodNotAllowed { .. } | Self::MissingApiVersion { .. } | Self::UndecodableName { .. } => 400,
         }
     }
 
@@ -403,7 +403,7 @@ mod tests {
     #[test]
     fn mistakes_name_their_remedy() {
         let error = recognise(&Method::GET, "/v1/responses", None, false).unwrap_err();
-        assert_eq!((error.status(), error.to_string().as_str()), (405, "/v1/responses does not take GET: send POST."));
+        assert_eq!((error.status(), error.to_string().as_str()), (400, "/v1/responses does not take GET: send POST."));
         for path in [
             "/openai/deployments/d/embeddings",
             "/openai/deployments/d/embeddings?api-version=",
