@@ -79,7 +79,10 @@ fn init_writes_a_file_that_check_accepts_and_never_overwrites() {
 fn mistakes_on_the_command_line_name_their_remedy() {
     let folder = folder();
     insta::assert_snapshot!(session(&folder, &["serve", "--config", "absent.toml"]));
-    insta::assert_snapshot!(session(&folder, &["serve", "--upstream", "http://127.0.0.1:1", "--key-env", "ABSENT_KEY"]));
+    insta::assert_snapshot!(session(
+        &folder,
+        &["serve", "--upstream", "http://127.0.0.1:1", "--key-env", "ABSENT_KEY"]
+    ));
     insta::assert_snapshot!(session(&folder, &["load", "--target", "http://192.0.2.1:80", "--count", "1"]));
     insta::assert_snapshot!(session(&folder, &["load", "--duration", "10"]));
 }

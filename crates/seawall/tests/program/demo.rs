@@ -19,7 +19,8 @@ fn the_first_minute() {
     assert!(json(&plain)["choices"][0]["message"]["content"].as_str().is_some_and(|text| !text.is_empty()));
     assert!(plain.head.contains("x-seawall-outcome: served") && plain.head.contains("x-seawall-attempts: 1"));
 
-    let stream = demo.chat("demo-key", &HI.replace('{', "{\"stream\":true,").replacen("{\"stream\":true,\"role", "{\"role", 1));
+    let stream =
+        demo.chat("demo-key", &HI.replace('{', "{\"stream\":true,").replacen("{\"stream\":true,\"role", "{\"role", 1));
     assert_eq!(stream.status, 200, "{}", stream.body);
     assert!(stream.body.ends_with("data: [DONE]\n\n"), "{}", stream.body);
 

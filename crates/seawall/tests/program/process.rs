@@ -8,7 +8,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// The longest that anything here may take on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The program, to be run in `folder`, with nothing of this machine's environment that it reads.
 pub(crate) fn program(folder: &TempDir) -> Command {
