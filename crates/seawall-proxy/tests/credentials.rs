@@ -4,14 +4,16 @@
 mod authority;
 
 use authority::{Answer, Asked, Authority, Ca};
+use seawall_config::{Overrides, SourceError};
 use seawall_proxy::clock::Clock;
 use seawall_proxy::upstream::credential::{
     CredentialError, CredentialSource, Credentials, EntraApplication, IdentityEnvironment, Surroundings, Timing,
     TokenStatus,
 };
-use seawall_proxy::upstream::tls::Connectors;
+use seawall_proxy::upstream::tls::{Connectors, target};
 use secrecy::SecretString;
 use std::io::Write;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -62,7 +64,7 @@ fn sent(source: &CredentialSource) -> String {
     let (name, value) = source.current().expect("a token").expect("a header");
     assert_eq!(name, "authorization");
     assert!(value.is_sensitive());
-    value.to_str().unwrap().to_owned()
+    value.to_str().expect("text").to_owned()
 }
 
 #[tokio::test]
@@ -88,6 +90,63 @@ async fn an_application_gets_its_token_and_shows_no_secret() {
     );
     let shown = format!("{source:#?} {credentials:#?} {:?}", application(&authority.url));
     assert!(!shown.contains(SECRET) && !shown.contains("S3cret") && !shown.contains("token-1"), "{shown}");
+}
+
+/// The secrets of the config file in the test below.
+struct Secrets;
+
+impl seawall_config::CredentialSource for Secrets {
+    fn environment(&self, name: &str) -> Result<SecretString, SourceError> {
+        if name == "CLIENT_SECRET" { Ok(SecretString::from(SECRET)) } else { Err(SourceError::Missing) }
+    }
+
+    fn file(&self, _path: &Path) -> Result<SecretString, SourceError> {
+        Err(SourceError::Missing)
+    }
+}
+
+#[tokio::test]
+async fn a_config_file_leads_to_a_token_and_to_a_target() {
+    let mut authority = Authority::plain(Answer::Token(3600)).await;
+    let file = format!(
+        r#"
+        [[models]]
+        name = "gpt"
+        [[models.deployments]]
+        name = "azure"
+        url = "https://contoso.openai.azure.com"
+        dialect = "azure"
+        [models.deployments.credential.entra]
+        tenant_id = "contoso.example"
+        client_id = "the-client"
+        client_secret = {{ env = "CLIENT_SECRET" }}
+        authority = "{}/base"
+        [[models.deployments]]
+        name = "local"
+        url = "http://127.0.0.1:8000/v1"
+        [[tenants]]
+        name = "team"
+        keys = [{{ sha256 = "{}" }}]
+        "#,
+        authority.url,
+        "0123456789abcdef".repeat(4),
+    );
+    let config = seawall_config::parse(&file, "test.toml", &Secrets, &Overrides::default())
+        .unwrap_or_else(|errors| panic!("a good file: {errors:?}"));
+    let credentials = Credentials::new(surroundings());
+    let azure = credentials.source(&config.upstreams()[0]).unwrap();
+    assert_eq!(asked(&mut authority).await.path, "/base/contoso.example/oauth2/v2.0/token");
+    until(&azure, |status| status.fetched == 1).await;
+    assert_eq!(sent(&azure), "Bearer token-1");
+    let local = credentials.source(&config.upstreams()[1]).unwrap();
+    assert_eq!(local.current(), Ok(None));
+
+    let connectors = Connectors::with_default_roots(Ca::named("ours").pem());
+    let target_of = |index: usize| target(&config.upstreams()[index].endpoint, None, &connectors).unwrap();
+    let (encrypted, plain) = (target_of(0), target_of(1));
+    assert_eq!((encrypted.host.as_str(), encrypted.port), ("contoso.openai.azure.com", 443));
+    assert_eq!(encrypted.tls.expect("https").1.to_str(), "contoso.openai.azure.com");
+    assert_eq!((plain.host.as_str(), plain.port, plain.tls.is_none()), ("127.0.0.1", 8000, true));
 }
 
 #[tokio::test]
@@ -138,7 +197,7 @@ struct Captured(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Captured {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().expect("no writer panics").extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -153,9 +212,8 @@ async fn a_wrong_secret_is_told_in_the_log_without_the_secret() {
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
-    let body = format!(
-        r#"{{"error":"invalid_client","error_description":"AADSTS7000215: Invalid client secret '{SECRET}'.\r\nTrace ID: 1"}}"#
-    );
+    let description = format!(r"AADSTS7000215: Invalid client secret '{SECRET}'.\r\nTrace ID: 1");
+    let body = format!(r#"{{"error":"invalid_client","error_description":"{description}"}}"#);
     let authority = Authority::plain(Answer::Other(401, body)).await;
     let source = Credentials::new(surroundings()).entra(&application(&authority.url)).unwrap();
     let status = until(&source, |status| status.failed == 3).await;
@@ -172,7 +230,7 @@ async fn a_wrong_secret_is_told_in_the_log_without_the_secret() {
 
 #[tokio::test]
 async fn tls_trusts_the_named_ca_and_no_other() {
-    let (ours, other) = (Ca::new(), Ca::new());
+    let ours = Ca::named("ours");
     let authority = Authority::encrypted(Answer::Token(3600), &ours).await;
     let with_roots = |pem: String| {
         let connectors = Arc::new(Connectors::with_default_roots(pem));
@@ -183,9 +241,11 @@ async fn tls_trusts_the_named_ca_and_no_other() {
     until(&source, |status| status.fetched == 1).await;
     assert_eq!(sent(&source), "Bearer token-1");
 
-    let source = with_roots(other.pem()).entra(&application(&authority.url)).unwrap();
-    let failure = until(&source, |status| status.failed == 1).await.failure.unwrap();
-    assert!(failure.contains("UnknownIssuer") && failure.contains("no trusted CA signed"), "{failure}");
+    for (other, reason) in [("other", "UnknownIssuer"), ("ours", "BadSignature")] {
+        let source = with_roots(Ca::named(other).pem()).entra(&application(&authority.url)).unwrap();
+        let failure = until(&source, |status| status.failed == 1).await.failure.unwrap();
+        assert!(failure.contains(reason) && failure.contains("no trusted CA signed"), "{failure}");
+    }
 
     // The certificate is for `localhost`.
     let by_address = authority.url.replace("localhost", "127.0.0.1");
@@ -280,6 +340,11 @@ async fn a_managed_identity_asks_the_machines_metadata_service() {
     let assigned = credentials.managed_identity(Some("1111-2222")).unwrap();
     assert_eq!(asked(&mut authority).await.path, format!("{path}&client_id=1111-2222"));
     until(&assigned, |status| status.fetched == 1).await;
+
+    let identity = IdentityEnvironment { metadata: authority.url.clone(), ..IdentityEnvironment::default() };
+    let without_path = Credentials::new(Surroundings { identity, ..surroundings() }).managed_identity(None).unwrap();
+    assert!(asked(&mut authority).await.path.starts_with("/?api-version="));
+    until(&without_path, |status| status.fetched == 1).await;
 }
 
 #[tokio::test]

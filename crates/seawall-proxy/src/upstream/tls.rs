@@ -125,7 +125,8 @@ pub fn certificate_remedy(error: &std::io::Error) -> Option<&'static str> {
     let inner = error.get_ref()?.downcast_ref::<rustls::Error>()?;
     let rustls::Error::InvalidCertificate(reason) = inner else { return None };
     Some(match reason {
-        CertificateError::UnknownIssuer => {
+        // A CA that was made anew under its old name is found by that name, and then its signature does not fit.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             "no trusted CA signed its certificate: add the CA to the system's roots (or SSL_CERT_FILE), or name it for \
              this upstream; behind a proxy that inspects TLS, that proxy's CA"
         }

@@ -1,5 +1,7 @@
 //! A token service on a loopback port, plain or with TLS, that answers as it is told and tells what it was asked.
 
+#![expect(clippy::unwrap_used, reason = "a helper of tests: a failure here is the test's failure")]
+
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
@@ -7,7 +9,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
 use std::convert::Infallible;
@@ -129,8 +131,9 @@ async fn respond(request: Request<Incoming>, shared: Arc<Shared>) -> Result<Resp
 pub(crate) struct Ca(CertifiedIssuer<'static, KeyPair>);
 
 impl Ca {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn named(name: &str) -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }

@@ -14,7 +14,7 @@ use super::{CredentialError, EntraApplication, IdentityEnvironment};
 use crate::clock::{Clock, unix_seconds};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
-use http::{HeaderMap, Method, Request, StatusCode};
+use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -77,7 +77,7 @@ pub(super) struct TokenService {
     name: String,
     connections: ConnectionPool,
     method: Method,
-    path: String,
+    uri: Uri,
     headers: HeaderMap,
     body: Bytes,
     secret: Option<SecretString>,
@@ -156,6 +156,9 @@ impl TokenService {
         connectors: &Connectors,
         clock: Clock,
     ) -> Result<Self, CredentialError> {
+        // A url without a path leaves a query alone.
+        let path = if path.starts_with('/') { path } else { format!("/{path}") };
+        let uri = Uri::try_from(path).map_err(|_| CredentialError::Url(url.name))?;
         let target = target_of(url.encrypted, &url.host, url.port, None, connectors)?;
         let host = HeaderValue::try_from(url.authority()).expect("a parsed authority is header text");
         let mut headers = HeaderMap::new();
@@ -163,7 +166,7 @@ impl TokenService {
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("seawall/", env!("CARGO_PKG_VERSION"))));
         let connections = ConnectionPool::new(target, clock, 1);
-        Ok(Self { name, connections, method: Method::GET, path, headers, body: Bytes::new(), secret: None })
+        Ok(Self { name, connections, method: Method::GET, uri, headers, body: Bytes::new(), secret: None })
     }
 
     /// For logs: which service, for whom.
@@ -183,7 +186,7 @@ impl TokenService {
         })?;
         let mut request = Request::new(Full::new(self.body.clone()));
         *request.method_mut() = self.method.clone();
-        *request.uri_mut() = self.path.parse().expect("a path of escaped parts");
+        *request.uri_mut() = self.uri.clone();
         *request.headers_mut() = self.headers.clone();
         let answer = connection.sender().send_request(request).await?;
         let (status, retry_after) = (answer.status(), stated_wait(answer.headers()));
@@ -275,7 +278,7 @@ fn described(body: &[u8], secret: Option<&SecretString>) -> String {
     let Ok(refusal) = serde_json::from_slice::<Refusal>(body) else { return String::new() };
     let parts: Vec<String> = [refusal.error, refusal.error_description].into_iter().flatten().collect();
     let mut text = parts.join(": ");
-    if let Some(secret) = secret.map(|secret| secret.expose_secret()).filter(|secret| !secret.is_empty()) {
+    if let Some(secret) = secret.map(SecretString::expose_secret).filter(|secret| !secret.is_empty()) {
         text = text.replace(secret, "***").replace(&escaped(secret), "***");
     }
     // The first line is the reason; what follows are trace and correlation ids.

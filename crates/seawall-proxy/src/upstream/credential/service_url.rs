@@ -5,6 +5,8 @@ use http::Uri;
 
 /// Scheme, host, port and path of a token service.
 pub(super) struct ServiceUrl {
+    /// The setting that holds it.
+    pub(super) name: &'static str,
     /// Whether it is `https`.
     pub(super) encrypted: bool,
     /// A name or an address; an IPv6 address without its brackets.
@@ -34,7 +36,7 @@ impl ServiceUrl {
             return Err(wrong());
         }
         let port = port.filter(|port| *port > 0).ok_or_else(wrong)?;
-        Ok(Self { encrypted, host, port, path: uri.path().trim_end_matches('/').to_owned() })
+        Ok(Self { name, encrypted, host, port, path: uri.path().trim_end_matches('/').to_owned() })
     }
 
     /// The value of a `Host` header: the port only where it is not the scheme's own.

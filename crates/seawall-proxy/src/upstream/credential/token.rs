@@ -206,9 +206,27 @@ impl TokenCache {
 
 #[cfg(test)]
 mod tests {
+    use super::super::IdentityEnvironment;
     use super::*;
+    use crate::upstream::tls::Connectors;
 
     const HOUR: Duration = Duration::from_hours(1);
+
+    #[test]
+    fn refusals_ask_for_a_new_token_at_most_once_in_their_time() {
+        let environment = IdentityEnvironment::default();
+        let clock = Clock::start();
+        let service = TokenService::managed_identity(None, &environment, &Connectors::new(), clock).unwrap();
+        let mut cache = TokenCache::new(service, clock, Timing::default());
+        let asks = |cache: &TokenCache| {
+            cache.refused();
+            cache.refused.notified().now_or_never().is_some()
+        };
+        assert!(asks(&cache));
+        assert!(!asks(&cache));
+        cache.timing.between_refusals = Duration::ZERO;
+        assert!(asks(&cache));
+    }
 
     #[test]
     fn refreshes_around_four_fifths_of_a_life() {
@@ -216,7 +234,7 @@ mod tests {
         let drawn: Vec<Duration> = (0..200).map(|_| Timing::default().refresh(HOUR, &mut random)).collect();
         assert!(drawn.iter().all(|wait| (HOUR * 3 / 4..=HOUR * 17 / 20).contains(wait)));
         let (first, last) = (drawn.iter().min().unwrap(), drawn.iter().max().unwrap());
-        assert!(*last - *first > HOUR / 12, "the draws are spread: {first:?} to {last:?}");
+        assert!(*last > *first + HOUR / 12, "the draws are spread: {first:?} to {last:?}");
     }
 
     #[test]
