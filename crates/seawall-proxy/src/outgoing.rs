@@ -3,6 +3,8 @@
 use crate::gate::Inference;
 use crate::upstream::Upstream;
 use crate::upstream::attempt::{Failure, Outgoing};
+use http::HeaderValue;
+use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use seawall_core::classify::AttemptEnd;
 use seawall_wire::upstream::{Address, target};
@@ -23,9 +25,12 @@ pub fn outgoing(head: &Parts, taken: &Inference, upstream: &Upstream) -> Result<
         .map_err(|error| fault(error.to_string()))?;
     let target = target(&route, &address).map_err(|error| fault(error.to_string()))?;
     let new_model = target.model_in_body.then_some(model);
+    let mut headers = headers::towards_upstream(&head.headers);
+    // The body was read as JSON; clients that say otherwise (curl's default is a form) are refused by some upstreams.
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok(Outgoing {
         target: target.path_and_query,
-        headers: headers::towards_upstream(&head.headers),
+        headers,
         body: body::rewrite_model(&taken.body, &taken.facts, new_model),
         endpoint: route.endpoint,
         stream: taken.facts.stream,
