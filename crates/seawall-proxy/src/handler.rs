@@ -160,9 +160,18 @@ fn refuse(
 ) -> Response<ResponseBody> {
     let id = guard.record().id;
     let answered = failure.and_then(|failure| failure.answered.as_deref());
+    let event = failure.and_then(|failure| failure.event.as_ref());
     let response = match (respond.form, respond.outcome, answered) {
         (None, Outcome::ClientError, Some((status, headers, words))) => {
-            respond::client_error(*status, headers, words, id, respond.attempts)
+            let (words, is_event) = match event {
+                Some(event) => (respond::client_error_body(event, words, audience, id), true),
+                None => (words.clone(), false),
+            };
+            let mut response = respond::client_error(*status, headers, words, id, respond.attempts);
+            if is_event {
+                response.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            }
+            response
         }
         (form, outcome, _) => {
             let form = form.unwrap_or(seawall_core::advice::Form::StopHard);

@@ -19,7 +19,7 @@ pub fn outgoing(head: &Parts, taken: &Inference, upstream: &Upstream) -> Result<
         model,
         api_version: upstream.config.api_version.as_deref(),
     };
-    let fault = |words: String| Failure { end: AttemptEnd::ClientFault, answered: None, words };
+    let fault = |words: String| Failure::silent(AttemptEnd::ClientFault, words);
     let anthropic = head.headers.contains_key("anthropic-version");
     let route = dialect::recognise(&head.method, head.uri.path(), head.uri.query(), anthropic)
         .map_err(|error| fault(error.to_string()))?;

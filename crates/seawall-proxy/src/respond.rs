@@ -10,8 +10,9 @@ use seawall_core::advice::Form;
 use seawall_core::outcome::Outcome;
 use seawall_core::time::Duration;
 use seawall_wire::client_signals::Agent;
-use seawall_wire::dialect::Surface;
+use seawall_wire::dialect::{Dialect, Surface};
 use seawall_wire::error_body::ErrorBody;
+use seawall_wire::upstream_error::ErrorFacts;
 
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
@@ -93,17 +94,49 @@ pub fn refusal(refusal: &Refusal<'_>, audience: Audience, id: RequestName) -> Re
 pub fn client_error(
     status: StatusCode,
     upstream_headers: &HeaderMap,
-    words: &Bytes,
+    words: Bytes,
     id: RequestName,
     attempts: u32,
 ) -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody::full(words.clone()));
+    let mut response = Response::new(ResponseBody::full(words));
     *response.status_mut() = status;
     let mut headers = seawall_wire::headers::towards_client(upstream_headers);
     headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
     put_facts(&mut headers, id, Outcome::ClientError.label(), attempts);
     *response.headers_mut() = headers;
     response
+}
+
+/// The body for a client's mistake that came as a stream's first event: the event's own data where that has the form of
+/// an error body of the client's dialect, else its words in that form.
+pub fn client_error_body(event: &ErrorFacts, stream: &Bytes, audience: Audience, id: RequestName) -> Bytes {
+    let dialect = audience.surface.dialect();
+    if let Some(data) = first_data(stream).filter(|data| is_error_body(data, dialect)) {
+        return data;
+    }
+    let error_type = event.error_type.as_deref().filter(|word| *word != "error").unwrap_or("invalid_request_error");
+    let code = event.code.as_deref().unwrap_or("invalid_request");
+    let message = event.message.as_deref().unwrap_or("The model's server refused the request.");
+    ErrorBody { error_type, code, message, request_id: id.as_str() }.to_json(dialect)
+}
+
+/// The data of a stream's first event; `None` where it stands on several lines.
+fn first_data(stream: &Bytes) -> Option<Bytes> {
+    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    let mut data = stream.split(is_end).skip_while(|line| !line.starts_with(b"data:"));
+    let first = data.next()?;
+    // Between CR and LF of one line end there is an empty line, which is no line of data either.
+    let others = data.take_while(|line| !line.is_empty());
+    if others.into_iter().any(|line| line.starts_with(b"data:")) {
+        return None;
+    }
+    Some(stream.slice_ref(first[b"data:".len()..].trim_ascii()))
+}
+
+fn is_error_body(data: &[u8], dialect: Dialect) -> bool {
+    let Ok(body) = serde_json::from_slice::<serde_json::Value>(data) else { return false };
+    let has_error = body.get("error").is_some_and(serde_json::Value::is_object);
+    has_error && (dialect != Dialect::Anthropic || body.get("type").is_some_and(|kind| kind == "error"))
 }
 
 /// Puts the headers that every response carries.

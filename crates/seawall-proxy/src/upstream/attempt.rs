@@ -18,7 +18,7 @@ use seawall_core::engine::Dispatch;
 use seawall_core::time::Instant;
 use seawall_wire::dialect::Endpoint;
 use seawall_wire::sse::SseScanner;
-use seawall_wire::upstream_error::{self, Classified, Verdict, classify_stream_error};
+use seawall_wire::upstream_error::{self, Classified, ErrorFacts, Verdict, classify_stream_error};
 use seawall_wire::usage::{Usage, usage_in_tail};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -73,8 +73,12 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The length to tell the client, where it is known.
+    /// The length to tell the client, where it is known. A stream has none, whatever the upstream said: an error event
+    /// may have to follow.
     pub fn content_length(&self) -> Option<u64> {
+        if self.scanner.is_some() {
+            return None;
+        }
         self.headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
     }
 
@@ -92,35 +96,50 @@ pub struct Failure {
     /// The upstream's status, headers and body, where it gave some. The status of a client's mistake is the one to pass
     /// on.
     pub answered: Option<Box<(StatusCode, HeaderMap, Bytes)>>,
+    /// The words of an error that came as a stream's first event: what was answered is the stream.
+    pub event: Option<ErrorFacts>,
     /// What happened, for the log.
     pub words: String,
 }
 
 impl Failure {
-    fn silent(end: AttemptEnd, words: impl Into<String>) -> Self {
-        Self { end, answered: None, words: words.into() }
+    /// One without an answer.
+    pub fn silent(end: AttemptEnd, words: impl Into<String>) -> Self {
+        Self { end, answered: None, event: None, words: words.into() }
     }
 }
 
 /// The times that bound an attempt.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
-    first_byte: TokioInstant,
+    clock: Clock,
+    deadline: Instant,
+    idle: Duration,
+    next: TokioInstant,
     deadline_first: bool,
 }
 
 impl Bounds {
     fn new(clock: Clock, dispatch: &Dispatch) -> Self {
-        let silent = clock.now() + dispatch.timeouts.first_byte;
         let deadline = dispatch.deadline.unwrap_or(Instant::MAX);
-        Self { first_byte: clock.to_tokio(silent.min(deadline)), deadline_first: deadline < silent }
+        Self::until(clock, clock.now() + dispatch.timeouts.first_byte, deadline, dispatch.timeouts.idle)
+    }
+
+    fn until(clock: Clock, silent: Instant, deadline: Instant, idle: Duration) -> Self {
+        let next = clock.to_tokio(silent.min(deadline));
+        Self { clock, deadline, idle, next, deadline_first: deadline < silent }
+    }
+
+    /// The bounds of the next piece of an answer that has begun.
+    fn between_pieces(self) -> Self {
+        Self::until(self.clock, self.clock.now() + self.idle, self.deadline, self.idle)
     }
 
     fn passed(self) -> Failure {
         if self.deadline_first {
             return Failure::silent(AttemptEnd::DeadlinePassed, "the caller's deadline passed");
         }
-        Failure::silent(AttemptEnd::TimedOut, "no first byte within the timeout")
+        Failure::silent(AttemptEnd::TimedOut, "silent for longer than the timeout")
     }
 }
 
@@ -136,12 +155,12 @@ pub async fn attempt(
     let request = build(upstream, outgoing)?;
     let connect = dispatch.timeouts.connect;
     let get = upstream.connections.get(dispatch.fresh_connection, connect);
-    let mut connection = match timeout_at(bounds.first_byte, get).await {
+    let mut connection = match timeout_at(bounds.next, get).await {
         Ok(Ok(connection)) => connection,
         Ok(Err(error)) => return Err(not_connected(&error)),
         Err(_) => return Err(bounds.passed()),
     };
-    let sent = timeout_at(bounds.first_byte, connection.sender().try_send_request(request)).await;
+    let sent = timeout_at(bounds.next, connection.sender().try_send_request(request)).await;
     let response = match sent {
         Err(_) => return Err(bounds.passed()),
         Ok(Ok(response)) => response,
@@ -256,10 +275,11 @@ async fn hold_first_event(
         answer.held.push_back(piece);
         let facts = scanner.facts();
         if let Some(error) = facts.error.as_ref().filter(|error| error.event == 1) {
-            let verdict = classify_stream_error(&error.facts);
+            let (verdict, facts) = (classify_stream_error(&error.facts), error.facts.clone());
             let words = joined(&mut answer.held);
             let headers = std::mem::take(&mut answer.headers);
-            return Err(failure(upstream, verdict, answer.status, headers, words));
+            let failure = failure(upstream, verdict, answer.status, headers, words);
+            return Err(Failure { event: Some(facts), ..failure });
         }
         if facts.events > 0 {
             break;
@@ -275,7 +295,7 @@ async fn hold_whole(
     answer: &mut Answer,
     mut body: Incoming,
     connection: Connection,
-    bounds: Bounds,
+    mut bounds: Bounds,
 ) -> Result<(), Failure> {
     let mut held_bytes = 0;
     while held_bytes < HELD_BYTES {
@@ -285,6 +305,7 @@ async fn hold_whole(
         };
         held_bytes += piece.len();
         answer.held.push_back(piece);
+        bounds = bounds.between_pieces();
     }
     answer.rest = Some((body, connection));
     Ok(())
@@ -321,7 +342,7 @@ fn joined(pieces: &mut VecDeque<Bytes>) -> Bytes {
 
 async fn next_piece(body: &mut Incoming, bounds: Bounds) -> Result<Option<Bytes>, Failure> {
     loop {
-        match timeout_at(bounds.first_byte, body.frame()).await {
+        match timeout_at(bounds.next, body.frame()).await {
             Err(_) => return Err(bounds.passed()),
             Ok(None) => return Ok(None),
             Ok(Some(Err(error))) => return Err(Failure::silent(AttemptEnd::Failed, error.to_string())),
@@ -371,7 +392,7 @@ fn failure(upstream: &Upstream, verdict: Verdict, status: StatusCode, headers: H
         Verdict::TimedOut => AttemptEnd::TimedOut,
         Verdict::Failed | Verdict::Served => AttemptEnd::Failed,
     };
-    Failure { end, answered: Some(Box::new((told, headers, words))), words: format!("status {status}") }
+    Failure { end, answered: Some(Box::new((told, headers, words))), event: None, words: format!("status {status}") }
 }
 
 /// The time in `Keep-Alive: timeout=N`; zero where the upstream says `Connection: close`.

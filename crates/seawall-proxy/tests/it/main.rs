@@ -1,0 +1,7 @@
+//! The data plane over loopback sockets: each test is a field case, or a law, on raw bytes.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's helpers may fail the test")]
+
+mod advice;
+mod streams;
+mod support;
