@@ -1,6 +1,7 @@
 //! One JSON line a request, written by a thread of its own from a bounded queue.
 //!
 //! A sink that stalls must not stall requests: at the bound lines are dropped and counted, and the counter is a metric.
+//! The writer wakes for a batch, not for a line: at high rates waking a thread costs more than writing what it wrote.
 //! No secret can get in here: the record holds no header, no key and no body.
 
 use crate::clock::unix_time;
@@ -10,21 +11,73 @@ use seawall_core::settings::Settings;
 use serde::Serialize;
 use std::fs::OpenOptions;
 use std::io::{BufWriter, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Lines that may wait for the sink.
 const QUEUE_LINES: usize = 8_192;
+/// After the first line the writer waits this long for more.
+const GATHER: Duration = Duration::from_millis(10);
 
 /// The writing end.
 #[derive(Debug)]
 pub struct AccessLog {
-    queue: Option<SyncSender<Line>>,
+    queue: Option<Arc<Queue>>,
     dropped: AtomicU64,
     settings: Arc<Settings>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// Lines on their way to the writer.
+#[derive(Debug, Default)]
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    lines: Vec<Line>,
+    closed: bool,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a line in; `false` at the bound.
+    fn push(&self, line: Line) -> bool {
+        let mut state = self.lock();
+        if state.lines.len() >= QUEUE_LINES {
+            return false;
+        }
+        state.lines.push(line);
+        let first = state.lines.len() == 1;
+        drop(state);
+        if first {
+            self.changed.notify_one();
+        }
+        true
+    }
+
+    fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_one();
+    }
+
+    /// Swaps the next batch into `batch`; `false` once the queue is closed and empty.
+    fn next(&self, batch: &mut Vec<Line>) -> bool {
+        let idle = |state: &mut State| state.lines.is_empty() && !state.closed;
+        let state = self.changed.wait_while(self.lock(), idle).unwrap_or_else(PoisonError::into_inner);
+        let gathering = |state: &mut State| !state.closed && state.lines.len() < QUEUE_LINES;
+        let gathered = self.changed.wait_timeout_while(state, GATHER, gathering);
+        let (mut state, _) = gathered.unwrap_or_else(PoisonError::into_inner);
+        std::mem::swap(&mut state.lines, batch);
+        !batch.is_empty()
+    }
 }
 
 #[derive(Debug)]
@@ -43,11 +96,11 @@ impl AccessLog {
         };
         let mut log = Self { queue: None, dropped: AtomicU64::new(0), settings, thread: None };
         if let Some(writer) = writer {
-            let (sender, receiver) = sync_channel(QUEUE_LINES);
-            let settings = Arc::clone(&log.settings);
+            let queue = Arc::new(Queue::default());
+            let (settings, lines) = (Arc::clone(&log.settings), Arc::clone(&queue));
             let thread = std::thread::Builder::new().name("access-log".into());
-            log.thread = Some(thread.spawn(move || write_lines(&receiver, BufWriter::new(writer), &settings))?);
-            log.queue = Some(sender);
+            log.thread = Some(thread.spawn(move || write_lines(&lines, BufWriter::new(writer), &settings))?);
+            log.queue = Some(queue);
         }
         Ok(log)
     }
@@ -56,9 +109,7 @@ impl AccessLog {
     pub fn write(&self, finished: Finished) {
         let Some(queue) = &self.queue else { return };
         let unix_millis = u64::try_from(unix_time().as_millis()).unwrap_or(u64::MAX);
-        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =
-            queue.try_send(Line { finished, unix_millis })
-        {
+        if !queue.push(Line { finished, unix_millis }) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -72,17 +123,19 @@ impl AccessLog {
 impl Drop for AccessLog {
     /// Writes what is queued.
     fn drop(&mut self) {
-        self.queue = None;
+        if let Some(queue) = self.queue.take() {
+            queue.close();
+        }
         if let Some(thread) = self.thread.take() {
             drop(thread.join());
         }
     }
 }
 
-fn write_lines(queue: &Receiver<Line>, mut writer: impl Write, settings: &Settings) {
-    while let Ok(first) = queue.recv() {
-        // What came meanwhile goes out with it, in one write.
-        for line in std::iter::once(first).chain(queue.try_iter().take(QUEUE_LINES)) {
+fn write_lines(queue: &Queue, mut writer: impl Write, settings: &Settings) {
+    let mut batch = Vec::new();
+    while queue.next(&mut batch) {
+        for line in batch.drain(..) {
             // A sink that is gone (a closed pipe) loses lines; requests go on.
             drop(serde_json::to_writer(&mut writer, &Shown::new(&line, settings)));
             drop(writer.write_all(b"\n"));
@@ -125,7 +178,7 @@ struct Shown<'a> {
 impl<'a> Shown<'a> {
     fn new(line: &'a Line, settings: &'a Settings) -> Self {
         let Finished { record, outcome, ended } = &line.finished;
-        let milliseconds = |span: std::time::Duration| (span.as_secs_f64() * 1e6).round() / 1e3;
+        let milliseconds = |span: Duration| (span.as_secs_f64() * 1e6).round() / 1e3;
         let deployment = record.deployment.map(|id| &settings.deployments[id.index()]);
         let estimated = record.usage.is_none() && record.output_events > 0;
         Self {

@@ -1,8 +1,10 @@
 //! Counters and gauges in Prometheus' text form.
 //!
-//! Labels are bounded by the configuration: tenants, models, deployments and the closed list of outcomes.
+//! Labels are bounded by the configuration: tenants, models, deployments and the closed list of outcomes. A metric of
+//! given labels is looked up by ids, and by its labels' text only when it is used for the first time.
 
 use crate::record::Finished;
+use foldhash::fast::RandomState;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -12,18 +14,54 @@ use prometheus_client::registry::{Registry, Unit};
 use seawall_core::classify::AttemptEnd;
 use seawall_core::engine::PoolView;
 use seawall_core::id::DeploymentId;
+use seawall_core::id::{PoolId, TenantId};
+use seawall_core::outcome::{Cause, Outcome};
 use seawall_core::settings::Settings;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, PoisonError, RwLock};
 
 type Labels = Vec<(&'static str, String)>;
 type Latency = Family<Labels, Histogram, fn() -> Histogram>;
+
+/// Handles of metrics by what they count.
+#[derive(Debug)]
+struct Handles<K, M>(RwLock<HashMap<K, M, RandomState>>);
+
+impl<K: Copy + Eq + Hash, M: Clone> Handles<K, M> {
+    fn new() -> Self {
+        Self(RwLock::default())
+    }
+
+    /// The handle of `key`; `make` finds it by its labels the first time.
+    fn get(&self, key: K, make: impl FnOnce() -> M) -> M {
+        if let Some(known) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return known.clone();
+        }
+        self.0.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert_with(make).clone()
+    }
+}
+
+/// What is counted and timed for one kind of ending.
+#[derive(Clone, Debug)]
+struct Ended {
+    requests: Counter,
+    input_tokens: Counter,
+    output_tokens: Counter,
+    duration: Histogram,
+    first_byte: Histogram,
+}
+
+type EndedKey = (Option<PoolId>, Option<TenantId>, Outcome);
 
 /// Every metric of the process.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
     settings: Arc<Settings>,
+    ended: Handles<EndedKey, Ended>,
+    ended_attempts: Handles<(DeploymentId, &'static str), Counter>,
     requests: Family<Labels, Counter>,
     attempts: Family<Labels, Counter>,
     tokens: Family<Labels, Counter>,
@@ -62,6 +100,8 @@ impl Metrics {
         let mut metrics = Self {
             registry: Registry::with_prefix("seawall"),
             settings,
+            ended: Handles::new(),
+            ended_attempts: Handles::new(),
             requests: Family::default(),
             attempts: Family::default(),
             tokens: Family::default(),
@@ -101,31 +141,46 @@ impl Metrics {
     /// Counts a finished request.
     pub fn finished(&self, finished: &Finished) {
         let Finished { record, outcome, ended } = finished;
-        let tenant = record.tenant.map_or("", |id| self.settings.tenants[id.index()].name.as_str());
-        let model = record.pool.map_or("", |id| self.settings.pools[id.index()].name.as_str());
-        let of_model = vec![("model", model.to_owned())];
-        let mut labels = vec![("model", model.to_owned()), ("tenant", tenant.to_owned())];
+        let key = (record.pool, record.tenant, *outcome);
+        let handles = self.ended.get(key, || self.ended_handles(key));
+        handles.requests.inc();
         if let Some(usage) = record.usage {
-            for (kind, count) in [("input", usage.input_tokens), ("output", usage.output_tokens)] {
-                let mut labels = labels.clone();
-                labels.push(("kind", kind.to_owned()));
-                self.tokens.get_or_create_owned(&labels).inc_by(count);
-            }
+            handles.input_tokens.inc_by(usage.input_tokens);
+            handles.output_tokens.inc_by(usage.output_tokens);
         }
-        labels.push(("outcome", outcome.label().to_owned()));
-        labels.push(("cause", cause(*outcome).to_owned()));
-        self.requests.get_or_create_owned(&labels).inc();
-        self.duration.get_or_create_owned(&of_model).observe(ended.since(record.arrived).as_secs_f64());
+        handles.duration.observe(ended.since(record.arrived).as_secs_f64());
         if let Some(first) = record.first_byte {
-            self.first_byte.get_or_create_owned(&of_model).observe(first.since(record.arrived).as_secs_f64());
+            handles.first_byte.observe(first.since(record.arrived).as_secs_f64());
+        }
+    }
+
+    fn ended_handles(&self, (pool, tenant, outcome): EndedKey) -> Ended {
+        let tenant = tenant.map_or("", |id| self.settings.tenants[id.index()].name.as_str());
+        let model = pool.map_or("", |id| self.settings.pools[id.index()].name.as_str());
+        let of_model = vec![("model", model.to_owned())];
+        let of_tenant = [("model", model.to_owned()), ("tenant", tenant.to_owned())];
+        let with = |more: &[(&'static str, &str)]| -> Labels {
+            let more = more.iter().map(|(name, value)| (*name, (*value).to_owned()));
+            of_tenant.iter().cloned().chain(more).collect()
+        };
+        let counted = with(&[("outcome", outcome.label()), ("cause", cause(outcome))]);
+        Ended {
+            requests: self.requests.get_or_create_owned(&counted),
+            input_tokens: self.tokens.get_or_create_owned(&with(&[("kind", "input")])),
+            output_tokens: self.tokens.get_or_create_owned(&with(&[("kind", "output")])),
+            duration: self.duration.get_or_create_owned(&of_model),
+            first_byte: self.first_byte.get_or_create_owned(&of_model),
         }
     }
 
     /// Counts an ended attempt.
     pub fn attempt(&self, deployment: DeploymentId, end: AttemptEnd) {
-        let name = self.settings.deployments[deployment.index()].name.clone();
-        let labels = vec![("deployment", name), ("end", end.label().to_owned())];
-        self.attempts.get_or_create_owned(&labels).inc();
+        let make = || {
+            let name = self.settings.deployments[deployment.index()].name.clone();
+            let labels = vec![("deployment", name), ("end", end.label().to_owned())];
+            self.attempts.get_or_create_owned(&labels)
+        };
+        self.ended_attempts.get((deployment, end.label()), make).inc();
     }
 
     /// The text of `/metrics`.
@@ -149,8 +204,7 @@ impl Metrics {
     }
 }
 
-fn cause(outcome: seawall_core::outcome::Outcome) -> &'static str {
-    use seawall_core::outcome::Cause;
+fn cause(outcome: Outcome) -> &'static str {
     match outcome.cause() {
         Cause::None => "none",
         Cause::Caller => "caller",

@@ -1,10 +1,12 @@
 //! What is remembered of one request, from its head to its end: the source of its log line and its metrics.
 
+use crate::clock::unix_time;
 use seawall_core::id::{DeploymentId, PoolId, TenantId};
 use seawall_core::outcome::Outcome;
 use seawall_core::time::{Duration, Instant};
 use seawall_wire::usage::Usage;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 /// One request, as far as it is known.
 #[derive(Clone, Debug)]
@@ -90,11 +92,18 @@ impl Record {
 pub struct RequestName([u8; 36]);
 
 impl RequestName {
-    /// A fresh one.
+    /// A fresh one. The random part is drawn once for the process and counted on from there: an id has to be unique,
+    /// not secret, and a system call for each request would buy nothing.
     pub fn fresh() -> Self {
+        static START: LazyLock<u128> = LazyLock::new(|| uuid::Uuid::new_v4().as_u128());
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let random = START.wrapping_add(u128::from(COUNT.fetch_add(1, Ordering::Relaxed))).to_be_bytes();
+        let millis = u64::try_from(unix_time().as_millis()).unwrap_or(u64::MAX);
+        let tail = random[6..].try_into().expect("ten of sixteen bytes");
+        let name = uuid::Builder::from_unix_timestamp_millis(millis, tail).into_uuid();
         let mut text = *b"req_00000000000000000000000000000000";
         let mut digits = [0; uuid::fmt::Simple::LENGTH];
-        uuid::Uuid::now_v7().as_simple().encode_lower(&mut digits);
+        name.as_simple().encode_lower(&mut digits);
         text[4..].copy_from_slice(&digits);
         Self(text)
     }
