@@ -55,7 +55,7 @@ pub struct Inference {
 pub async fn take(
     app: &App,
     head: &Parts,
-    body: Incoming,
+    body: &mut Incoming,
     guard: &mut RequestGuard,
     audience: &mut Audience,
 ) -> Result<Taken, Early> {

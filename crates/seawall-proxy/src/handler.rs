@@ -5,6 +5,7 @@ use crate::body::ResponseBody;
 use crate::driver::Reply;
 use crate::early::Early;
 use crate::gate::{self, Taken};
+use crate::intake;
 use crate::outgoing::outgoing;
 use crate::record::{Record, RequestName};
 use crate::relay::{Begin, EventForm, Relay, Source};
@@ -26,14 +27,19 @@ use std::sync::Arc;
 
 /// Answers one request. It always ends in exactly one outcome, whatever happens to the connection meanwhile.
 pub async fn handle(app: Arc<App>, request: Request<Incoming>) -> Response<ResponseBody> {
-    let (head, body) = request.into_parts();
+    let (head, mut body) = request.into_parts();
     let record = Record::new(RequestName::fresh(), app.clock().now());
     let mut guard = RequestGuard::new(Arc::clone(&app), record);
     let mut audience = audience(&app, &head);
-    let taken = match gate::take(&app, &head, body, &mut guard, &mut audience).await {
+    let taken = match gate::take(&app, &head, &mut body, &mut guard, &mut audience).await {
         Ok(Taken::Models(body)) => return answer_models(body, guard),
         Ok(Taken::Inference(taken)) => taken,
-        Err(early) => return refuse_early(&early, guard, audience),
+        Err(early) => {
+            if early.outcome != Outcome::SlowUpload {
+                intake::discard(&head, body);
+            }
+            return refuse_early(&early, guard, audience);
+        }
     };
     let arrival = Arrival { request: guard.request, ..taken.arrival };
     guard.admitted();

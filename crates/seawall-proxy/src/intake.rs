@@ -4,8 +4,10 @@ use crate::app::App;
 use crate::bytes_budget::Reservation;
 use crate::early::Early;
 use bytes::{Bytes, BytesMut};
-use http::header::CONTENT_LENGTH;
-use http::{HeaderMap, StatusCode};
+use http::header::{CONTENT_LENGTH, EXPECT};
+use http::request::Parts;
+use http::{HeaderMap, StatusCode, Version};
+use http_body::Body;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use seawall_core::outcome::Outcome;
@@ -13,10 +15,13 @@ use std::time::Duration;
 
 /// A body without a stated length reserves in steps of this size.
 const RESERVE_STEP: u64 = 64 * 1024;
+/// How much of a refused body is read and dropped, and for how long.
+const DISCARD_BYTES: usize = 256 * 1024 * 1024;
+const DISCARD_TIME: Duration = Duration::from_secs(5);
 
 /// Reads the body. A stated length over the limit is refused before anything is read (so that a client which sent
 /// `Expect: 100-continue` sends nothing).
-pub async fn read_body(app: &App, headers: &HeaderMap, body: Incoming) -> Result<(Bytes, Reservation), Early> {
+pub async fn read_body(app: &App, headers: &HeaderMap, body: &mut Incoming) -> Result<(Bytes, Reservation), Early> {
     let limit = app.config.server().max_body_bytes;
     let stated = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if stated.is_some_and(|length| length > limit) {
@@ -31,7 +36,7 @@ pub async fn read_body(app: &App, headers: &HeaderMap, body: Incoming) -> Result
 }
 
 async fn collect(
-    mut body: Incoming,
+    body: &mut Incoming,
     stated: Option<u64>,
     limit: u64,
     reservation: &mut Reservation,
@@ -61,6 +66,25 @@ async fn collect(
         whole.extend_from_slice(&piece);
     }
     Ok(only.unwrap_or_else(|| whole.freeze()))
+}
+
+/// Reads and drops the rest of a refused request's body, within bounds. A client that sends all of it before it reads
+/// would otherwise find its connection reset, and the refusal lost: to it that is a fault to retry at once.
+pub fn discard(head: &Parts, mut body: Incoming) {
+    // Who asked to be told first has sent nothing yet, and asking for it would tell it to.
+    let waits_to_be_told = head.headers.contains_key(EXPECT);
+    if waits_to_be_told || head.version == Version::HTTP_2 || body.is_end_stream() {
+        return;
+    }
+    let read = async move {
+        let mut left = DISCARD_BYTES;
+        while left > 0
+            && let Some(Ok(frame)) = body.frame().await
+        {
+            left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+        }
+    };
+    tokio::spawn(tokio::time::timeout(DISCARD_TIME, read));
 }
 
 fn too_large(limit: u64) -> Early {

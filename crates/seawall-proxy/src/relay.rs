@@ -56,6 +56,7 @@ pub struct Relay {
     timer: Pin<Box<Sleep>>,
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
     length: Option<u64>,
+    sent: u64,
     clock: Clock,
 }
 
@@ -138,6 +139,7 @@ impl Relay {
             last_progress: now,
             deadline: begin.deadline,
             length,
+            sent: 0,
             clock,
         })
     }
@@ -188,9 +190,16 @@ impl Relay {
         }
     }
 
+    /// Counts a piece on its way out. With the last byte of a stated length the answer is complete: nobody asks for its
+    /// end after that.
     fn count(&mut self, piece: Bytes) -> Bytes {
+        let length = piece.len() as u64;
+        self.sent += length;
         if let Some(guard) = &mut self.guard {
-            guard.record().response_bytes += piece.len() as u64;
+            guard.record().response_bytes += length;
+        }
+        if self.phase == Phase::Streaming && self.length == Some(self.sent) {
+            self.finish(true);
         }
         piece
     }
@@ -271,13 +280,17 @@ impl Relay {
 
     /// The answer is complete. `clean`: the upstream's body ended too, so its connection can serve again.
     fn complete(&mut self, clean: bool) -> Poll<Option<Result<Bytes, Cut>>> {
+        self.finish(clean);
+        Poll::Ready(None)
+    }
+
+    fn finish(&mut self, clean: bool) {
         self.phase = Phase::Done;
         if let Some(source) = self.source.take().filter(|_| clean) {
             source.upstream.connections.put(source.connection, source.keep_alive);
         }
         let error = self.facts().error.is_some();
         self.end(if error { AttemptEnd::StreamError } else { AttemptEnd::Completed });
-        Poll::Ready(None)
     }
 
     /// The answer broke off: an error event where the form has one, and then the abrupt close.

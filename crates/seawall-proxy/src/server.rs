@@ -4,6 +4,7 @@
 //! connections are refused by the system), idle connections are closed, and running ones finish their answer with
 //! `Connection: close`.
 
+use crate::record::RequestName;
 use bytes::Bytes;
 use http::{Request, Response};
 use hyper::body::Incoming;
@@ -16,7 +17,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -108,7 +109,9 @@ pub async fn serve<S, B>(
         // A socket that broke between accept and here fails at its first read.
         drop(stream.set_nodelay(true));
         let counted = connections.enter();
-        let (service, builder, stop) = (service.clone(), builder.clone(), stop.clone());
+        let first = CancellationToken::new();
+        let service = NoticesFirst { inner: service.clone(), first: first.clone() };
+        let (builder, stop) = (builder.clone(), stop.clone());
         tasks.spawn(async move {
             let connection = builder.serve_connection(TokioIo::new(stream), service);
             tokio::pin!(connection);
@@ -118,12 +121,39 @@ pub async fn serve<S, B>(
                     connection.as_mut().graceful_shutdown();
                     connection.as_mut().await
                 }
+                () = silence(first, limits.header_timeout) => return,
             };
             if let Err(error) = result {
                 tracing::debug!(%error, "a client's connection ended early");
             }
             drop(counted);
         });
+    }
+}
+
+/// Notes that the first request of a connection has come.
+#[derive(Clone)]
+struct NoticesFirst<S> {
+    inner: S,
+    first: CancellationToken,
+}
+
+impl<S: Service<Request<Incoming>>> Service<Request<Incoming>> for NoticesFirst<S> {
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn call(&self, request: Request<Incoming>) -> S::Future {
+        self.first.cancel();
+        self.inner.call(request)
+    }
+}
+
+/// Ends when no request has come within `limit`. The library's own limit only begins with the first bytes that are no
+/// HTTP/2: a client that sends none, or half of the preface, would hold its connection for ever.
+async fn silence(first: CancellationToken, limit: Duration) {
+    if tokio::time::timeout(limit, first.cancelled()).await.is_ok() {
+        std::future::pending().await
     }
 }
 
@@ -145,7 +175,8 @@ fn builder(limits: &ServerLimits) -> Builder<TokioExecutor> {
     builder
 }
 
-/// The refusal at the bound on connections: the whole answer is fixed, so it costs nothing but the write.
+/// The refusal at the bound on connections, before anything is read: it costs one write, and the time for the client to
+/// take it.
 async fn turn_away(mut stream: TcpStream) {
     const BODY: &str = concat!(
         r#"{"error":{"message":"Too many connections. Please try again in 2s.","#,
@@ -153,13 +184,18 @@ async fn turn_away(mut stream: TcpStream) {
     );
     let answer = format!(
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 2\r\n\
-         retry-after-ms: 2000\r\nx-ms-retry-after-ms: 2000\r\nx-seawall-outcome: memory_full\r\nconnection: close\r\n\
-         content-length: {}\r\n\r\n{BODY}",
+         retry-after-ms: 2000\r\nx-ms-retry-after-ms: 2000\r\nx-request-id: {}\r\nx-seawall-outcome: memory_full\r\n\
+         x-seawall-attempts: 0\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{BODY}",
+        RequestName::fresh().as_str(),
         BODY.len(),
     );
     let write = async {
         stream.write_all(answer.as_bytes()).await?;
-        stream.shutdown().await
+        stream.shutdown().await?;
+        // Closed with something unread, the connection would be reset, and the answer lost.
+        let mut unread = [0; 4096];
+        while stream.read(&mut unread).await? > 0 {}
+        Ok::<_, std::io::Error>(())
     };
     // A client that does not read its refusal has none.
     drop(tokio::time::timeout(Duration::from_secs(1), write).await);

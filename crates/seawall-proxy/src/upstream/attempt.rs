@@ -165,6 +165,9 @@ pub async fn attempt(
         Err(_) => return Err(bounds.passed()),
         Ok(Ok(response)) => response,
         Ok(Err(error)) => {
+            if connection.reused {
+                upstream.connections.broke_when_reused(&connection);
+            }
             return Err(broken_before_answer(error.message().is_some(), connection.reused, error.error()));
         }
     };
@@ -229,12 +232,10 @@ async fn read(
 ) -> Result<Answer, Failure> {
     let (head, mut body) = response.into_parts();
     if !head.status.is_success() {
-        let words = collect_words(&mut body, bounds).await;
-        let keep_alive = stated_keep_alive(&head.headers);
-        // Read to its end, a connection can serve again. One whose answer came before the request was fully sent never
-        // ends by itself: dropping it closes it.
-        if http_body::Body::is_end_stream(&body) {
-            upstream.connections.put(connection, keep_alive);
+        let (words, complete) = collect_words(&mut body, bounds).await;
+        // Read to its end, a connection can serve again.
+        if complete {
+            upstream.connections.put(connection, stated_keep_alive(&head.headers));
         }
         return Err(refused(upstream, head.status, head.headers, words));
     }
@@ -355,19 +356,23 @@ async fn next_piece(body: &mut Incoming, bounds: Bounds) -> Result<Option<Bytes>
     }
 }
 
-/// The words of a failure, up to a bound in bytes and time: they are for the client and the log, not worth a wait.
-async fn collect_words(body: &mut Incoming, bounds: Bounds) -> Bytes {
+/// The words of a failure, up to a bound in bytes and time: they are for the client and the log, not worth a wait. Also
+/// whether they are complete.
+async fn collect_words(body: &mut Incoming, bounds: Bounds) -> (Bytes, bool) {
     let mut words = BytesMut::new();
     let read = async {
-        while words.len() < WORDS_BYTES
-            && let Ok(Some(piece)) = next_piece(body, bounds).await
-        {
-            words.extend_from_slice(&piece);
+        while words.len() < WORDS_BYTES {
+            match next_piece(body, bounds).await {
+                Ok(Some(piece)) => words.extend_from_slice(&piece),
+                Ok(None) => return true,
+                Err(_) => return false,
+            }
         }
+        false
     };
     // What came in time is all there is.
-    drop(tokio::time::timeout(WORDS_TIME, read).await);
-    words.freeze()
+    let complete = tokio::time::timeout(WORDS_TIME, read).await.unwrap_or(false);
+    (words.freeze(), complete)
 }
 
 fn refused(upstream: &Upstream, status: StatusCode, headers: HeaderMap, words: Bytes) -> Failure {

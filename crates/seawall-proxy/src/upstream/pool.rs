@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use seawall_core::time::Instant;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
@@ -23,6 +23,13 @@ use tokio_rustls::TlsConnector;
 const IDLE: Duration = Duration::from_secs(4);
 /// Margin below a keep-alive time that the upstream states.
 const STATED_MARGIN: Duration = Duration::from_millis(500);
+/// After a connection broke at its reuse, none is reused that was idle for half as long, for this time.
+const WARY: Duration = Duration::from_secs(10);
+/// A shorter time to keep a connection is not worth keeping it.
+const SHORTEST_IDLE: Duration = Duration::from_millis(1);
+/// How long a connection may take to finish with its last request before it is reused. It is at once, unless its answer
+/// came before the request was fully sent, and then it may never be.
+const READY: Duration = Duration::from_millis(100);
 /// Read and write buffers of one connection. Streams are small events; large bodies pass in several reads.
 const BUFFER_BYTES: usize = 64 * 1024;
 
@@ -69,14 +76,22 @@ impl std::fmt::Debug for TlsConnectorDebug {
 pub struct ConnectionPool {
     target: Target,
     clock: Clock,
-    idle: Mutex<Vec<Idle>>,
+    idle: Mutex<IdleConnections>,
     open: Arc<AtomicUsize>,
     max_open: usize,
+}
+
+#[derive(Debug, Default)]
+struct IdleConnections {
+    stack: Vec<Idle>,
+    /// The longest time that a connection is kept, and until when that holds: what a broken one has taught.
+    wary: Option<(Duration, Instant)>,
 }
 
 #[derive(Debug)]
 struct Idle {
     connection: Connection,
+    since: Instant,
     until: Instant,
 }
 
@@ -87,6 +102,7 @@ pub struct Connection {
     task: AbortHandle,
     /// Whether it has carried a request before.
     pub reused: bool,
+    idle_for: Duration,
 }
 
 impl Drop for Connection {
@@ -114,7 +130,7 @@ impl Drop for Open {
 impl ConnectionPool {
     /// An empty pool that opens at most `max_open` connections.
     pub fn new(target: Target, clock: Clock, max_open: usize) -> Self {
-        Self { target, clock, idle: Mutex::new(Vec::new()), open: Arc::new(AtomicUsize::new(0)), max_open }
+        Self { target, clock, idle: Mutex::default(), open: Arc::new(AtomicUsize::new(0)), max_open }
     }
 
     /// Connections that are open now, idle ones included.
@@ -126,7 +142,9 @@ impl ConnectionPool {
     pub async fn get(&self, fresh: bool, timeout: Duration) -> Result<Connection, ConnectError> {
         while !fresh && let Some(mut connection) = self.take_idle() {
             // One that is still finishing its last answer becomes ready at once or turns out to be closed.
-            if connection.sender.is_ready() || connection.sender.ready().await.is_ok() {
+            if connection.sender.is_ready()
+                || matches!(tokio::time::timeout(READY, connection.sender.ready()).await, Ok(Ok(())))
+            {
                 connection.reused = true;
                 return Ok(connection);
             }
@@ -139,26 +157,42 @@ impl ConnectionPool {
 
     /// Gives back a connection whose answer was read to its end. `keep_alive`: the time that the upstream states.
     pub fn put(&self, connection: Connection, keep_alive: Option<Duration>) {
-        let idle = keep_alive.map_or(IDLE, |stated| stated.saturating_sub(STATED_MARGIN).min(IDLE));
-        if connection.sender.is_closed() || idle.is_zero() {
+        let now = self.clock.now();
+        let mut idle = self.lock();
+        let longest = idle.wary.filter(|(_, until)| *until > now).map_or(IDLE, |(longest, _)| longest);
+        let keep = keep_alive.map_or(IDLE, |stated| stated.saturating_sub(STATED_MARGIN)).min(longest);
+        if connection.sender.is_closed() || keep < SHORTEST_IDLE {
             return;
         }
-        let until = self.clock.now() + idle;
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(Idle { connection, until });
+        idle.stack.push(Idle { connection, since: now, until: now + keep });
+    }
+
+    /// A reused connection broke before a byte of its answer came. The others have been idle for longer and fare alike;
+    /// for a while connections are kept for less time, so that an upstream which closes early costs few requests a
+    /// second connection.
+    pub fn broke_when_reused(&self, connection: &Connection) {
+        let now = self.clock.now();
+        let mut idle = self.lock();
+        idle.wary = Some((connection.idle_for / 2, now + WARY));
+        idle.stack.clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, IdleConnections> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Closes what has been idle for too long. Called from time to time, so that a quiet upstream holds nothing.
     pub fn sweep(&self) {
         let now = self.clock.now();
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.retain(|entry| entry.until > now && !entry.connection.sender.is_closed());
+        self.lock().stack.retain(|entry| entry.until > now && !entry.connection.sender.is_closed());
     }
 
     fn take_idle(&self) -> Option<Connection> {
         let now = self.clock.now();
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some(entry) = idle.pop() {
+        let mut idle = self.lock();
+        while let Some(mut entry) = idle.stack.pop() {
             if entry.until > now && !entry.connection.sender.is_closed() {
+                entry.connection.idle_for = now.since(entry.since);
                 return Some(entry.connection);
             }
         }
@@ -190,5 +224,5 @@ where
         // Its errors reach the request that it carries; an idle connection that breaks is found closed.
         drop(connection.await);
     });
-    Ok(Connection { sender, task: task.abort_handle(), reused: false })
+    Ok(Connection { sender, task: task.abort_handle(), reused: false, idle_for: Duration::ZERO })
 }

@@ -3,5 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's helpers may fail the test")]
 
 mod advice;
+mod bodies;
+mod connections;
 mod streams;
 mod support;
