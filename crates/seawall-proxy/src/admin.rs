@@ -75,6 +75,9 @@ impl Admin {
 
 /// Whether a Host header names this machine by its loopback address or `localhost`.
 fn host_names_loopback(host: &str) -> bool {
+    if host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()) {
+        return true;
+    }
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
