@@ -1,6 +1,6 @@
 //! The first minute: what README shows, and a region that fails.
 
-use crate::process::{Answer, Demo, get, program};
+use crate::process::{Answer, Serve, get, program};
 use serde_json::Value;
 use std::process::Command;
 
@@ -12,7 +12,7 @@ fn json(answer: &Answer) -> Value {
 
 #[test]
 fn the_first_minute() {
-    let demo = Demo::start();
+    let demo = Serve::demo();
 
     let plain = demo.chat("demo-key", HI);
     assert_eq!(plain.status, 200, "{}", plain.body);
@@ -40,7 +40,7 @@ fn the_first_minute() {
 
 #[test]
 fn a_failing_region_costs_no_request() {
-    let demo = Demo::start();
+    let demo = Serve::demo();
     demo.fault(r#"{"server":"eastus","error_percent":100}"#);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let target = format!("http://{}", demo.listen);
@@ -51,7 +51,7 @@ fn a_failing_region_costs_no_request() {
     assert!(load.status.success(), "{}", String::from_utf8_lossy(&load.stderr));
     let report: Value = serde_json::from_slice(&load.stdout).expect("a report");
     assert_eq!((&report["sent"], &report["succeeded"]), (&Value::from(300), &Value::from(300)), "{report:#}");
-    let counters = get(demo.fleet, "/fleet/counters");
+    let counters = get(demo.fleet(), "/fleet/counters");
     let attempts = &json(&counters)["attempts"]["by_fingerprint"];
     assert_eq!(attempts["distinct"], 300);
     let total = attempts["attempts"].as_u64().expect("a count");
@@ -61,11 +61,11 @@ fn a_failing_region_costs_no_request() {
 
 #[test]
 fn the_admin_port_and_the_fleet_take_changes_only_with_the_token_and_from_this_machine() {
-    let demo = Demo::start();
+    let demo = Serve::demo();
     let post = |address, path: &str, headers: &str| crate::process::post(address, path, headers, "{}").status;
     assert_eq!(post(demo.admin, "/admin/drain", ""), 401);
     assert_eq!(post(demo.admin, "/admin/drain", "Authorization: Bearer guess\r\n"), 401);
-    assert_eq!(post(demo.fleet, "/fleet/faults", "Authorization: Bearer guess\r\n"), 401);
+    assert_eq!(post(demo.fleet(), "/fleet/faults", "Authorization: Bearer guess\r\n"), 401);
     let rebound = Command::new("curl")
         .args(["-s", "-o", "/dev/null", "-w", "%{http_code}", "-H", "Host: evil.example"])
         .arg(format!("http://{}/statusz", demo.admin))

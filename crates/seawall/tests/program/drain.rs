@@ -1,6 +1,6 @@
 //! The end of a process: what runs is finished, what is new goes elsewhere.
 
-use crate::process::{Answer, Demo, connect, get, parse, request};
+use crate::process::{Answer, Serve, connect, get, parse, request};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
@@ -31,7 +31,7 @@ fn rest((mut stream, mut raw): (TcpStream, Vec<u8>)) -> Answer {
 
 #[test]
 fn sigterm_lets_a_hundred_streams_finish() {
-    let demo = Demo::start();
+    let demo = Serve::demo();
     // The first event goes out at once; the rest waits until the servers have capacity again.
     demo.fault(r#"{"server":"*","capacity_percent":0}"#);
     let streams: Vec<_> = (0..STREAMS).map(|number| begin_stream(demo.listen, number)).collect();
@@ -55,7 +55,7 @@ fn sigterm_lets_a_hundred_streams_finish() {
 
 #[test]
 fn a_second_signal_leaves_at_once() {
-    let demo = Demo::start();
+    let demo = Serve::demo();
     demo.fault(r#"{"server":"*","capacity_percent":0}"#);
     let stream = begin_stream(demo.listen, 0);
     demo.signal("TERM");

@@ -17,21 +17,34 @@ pub(crate) fn program(folder: &TempDir) -> Command {
     command
 }
 
-/// The demo, serving on free ports; killed when dropped.
-pub(crate) struct Demo {
+/// A running `serve`; killed when dropped.
+pub(crate) struct Serve {
     child: Child,
     lines: Receiver<String>,
     folder: TempDir,
     pub(crate) listen: SocketAddr,
     pub(crate) admin: SocketAddr,
-    pub(crate) fleet: SocketAddr,
+    fleet: Option<SocketAddr>,
 }
 
-impl Demo {
-    pub(crate) fn start() -> Self {
+impl Serve {
+    /// The demo, on free ports.
+    pub(crate) fn demo() -> Self {
+        Self::start(tempfile::tempdir().expect("a temporary folder"), &[], "POST http://")
+    }
+
+    /// With a config file.
+    pub(crate) fn with_config(config: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(folder.path().join("seawall.toml"), config).expect("the config file is written");
+        Self::start(folder, &["--config", "seawall.toml"], "admin on http://")
+    }
+
+    /// Starts the program and reads its banner up to `last_words`.
+    fn start(folder: TempDir, arguments: &[&str], last_words: &str) -> Self {
         let mut child = program(&folder)
             .args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+            .args(arguments)
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -40,17 +53,25 @@ impl Demo {
         let (sender, lines) = channel();
         // Reads to the end, so that the program never waits for its reader.
         std::thread::spawn(move || stderr.lines().map_while(Result::ok).for_each(|line| drop(sender.send(line))));
-        let mut seen = Vec::new();
-        let [mut listen, mut admin, mut fleet] = [None; 3];
-        while fleet.is_none() {
-            let line = lines.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("no banner ({error}): {seen:#?}"));
-            listen = listen.or_else(|| address_after(&line, "serves on http://"));
-            admin = admin.or_else(|| address_after(&line, "admin on http://"));
-            fleet = fleet.or_else(|| address_after(&line, "POST http://"));
-            seen.push(line);
+        let mut seen: Vec<String> = Vec::new();
+        while !seen.last().is_some_and(|line| line.contains(last_words)) {
+            seen.push(lines.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("no banner ({error}): {seen:#?}")));
         }
-        let found = |address: Option<SocketAddr>| address.unwrap_or_else(|| panic!("an address is missing: {seen:#?}"));
-        Self { listen: found(listen), admin: found(admin), fleet: found(fleet), child, lines, folder }
+        let find = |words| seen.iter().find_map(|line| address_after(line, words));
+        let found = |words| find(words).unwrap_or_else(|| panic!("no address after {words:?}: {seen:#?}"));
+        Self {
+            listen: found("serves on http://"),
+            admin: found("admin on http://"),
+            fleet: find("POST http://"),
+            child,
+            lines,
+            folder,
+        }
+    }
+
+    /// Where the demo's fleet answers.
+    pub(crate) fn fleet(&self) -> SocketAddr {
+        self.fleet.expect("the demo has a fleet")
     }
 
     pub(crate) fn chat(&self, key: &str, body: &str) -> Answer {
@@ -61,7 +82,7 @@ impl Demo {
     pub(crate) fn fault(&self, body: &str) {
         let token = std::fs::read_to_string(self.folder.path().join("seawall-data/admin-token")).expect("the token");
         let header = format!("Authorization: Bearer {}\r\n", token.trim());
-        let answer = post(self.fleet, "/fleet/faults", &header, body);
+        let answer = post(self.fleet(), "/fleet/faults", &header, body);
         assert_eq!(answer.status, 200, "{}", answer.body);
     }
 
@@ -95,7 +116,7 @@ impl Demo {
     }
 }
 
-impl Drop for Demo {
+impl Drop for Serve {
     fn drop(&mut self) {
         // After `end` there is nothing left to kill.
         drop(self.child.kill());
