@@ -65,7 +65,7 @@ impl Llama {
         let polls = most.as_millis() / 20;
         let reached = (0..polls).any(|_| {
             // A pause between two polls of a state, not a wait for an event: nothing is ever sent.
-            drop(receiver.recv_timeout(Duration::from_millis(20)));
+            assert!(receiver.recv_timeout(Duration::from_millis(20)).is_err());
             self.busy() == slots
         });
         drop(sender);

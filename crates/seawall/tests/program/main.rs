@@ -4,4 +4,5 @@
 mod arguments;
 mod demo;
 mod drain;
+#[expect(dead_code, reason = "shared with the tests of real clients, which use more of it")]
 mod process;
