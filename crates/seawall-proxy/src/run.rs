@@ -233,11 +233,16 @@ impl Running {
         self.app.draining.cancelled().await;
     }
 
+    /// From here on nothing new is taken: readiness is red, the listener closes.
+    pub fn begin_drain(&self) {
+        self.app.draining.cancel();
+        self.app.driver.drain();
+    }
+
     /// Takes nothing new, lets what runs finish within the drain limit, then cuts what is left with an error event.
     pub async fn drain(self) -> Drained {
         let limit = self.app.config.server().drain_limit;
-        self.app.draining.cancel();
-        self.app.driver.drain();
+        self.begin_drain();
         self.tasks.close();
         let complete = tokio::time::timeout(limit, self.tasks.wait()).await.is_ok();
         let cut = self.app.driver.live();

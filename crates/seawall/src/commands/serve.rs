@@ -124,6 +124,7 @@ async fn serve_until_stopped(serve: &Serve) -> Result<Exit, ServeError> {
         () = signals.next() => {}
         () = running.drain_asked() => {}
     }
+    running.begin_drain();
     console::message("draining: nothing new is taken; stop again to leave at once");
     let exit = tokio::select! {
         drained = running.drain() => match drained {
