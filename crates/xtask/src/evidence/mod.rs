@@ -4,6 +4,8 @@
 //! records. To add one, write a file here and add a line to [`MEASUREMENTS`].
 
 mod build;
+mod cost;
+mod processes;
 mod record;
 
 pub use record::{Conditions, Record, write};
@@ -23,7 +25,7 @@ pub struct Measurement {
 }
 
 /// Every measurement.
-pub const MEASUREMENTS: &[Measurement] = &[build::MEASUREMENT];
+pub const MEASUREMENTS: &[Measurement] = &[build::MEASUREMENT, cost::MEASUREMENT];
 
 /// Runs the named measurements one after the other and writes their records; `list` names them all.
 pub fn run(repository: &Repository, names: &[String]) -> Result<(), Failure> {

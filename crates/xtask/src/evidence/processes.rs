@@ -1,0 +1,69 @@
+//! Processes that a measurement starts, watches and stops.
+
+use crate::{Failure, command, files};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+/// Ticks of a processor second in `/proc`, on every Linux that Rust runs on.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// A process that is killed when dropped.
+#[derive(Debug)]
+pub(super) struct Running(Child);
+
+impl Running {
+    /// Starts `command` without output.
+    pub(super) fn start(command: &mut Command) -> Result<Self, Failure> {
+        let shown = command::line(command);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        child.map(Self).map_err(|error| Failure::Usage(format!("`{shown}` does not start: {error}")))
+    }
+
+    /// Processor seconds used so far, all threads together.
+    pub(super) fn processor_seconds(&self) -> Result<f64, Failure> {
+        let text = files::read(format!("/proc/{}/stat", self.0.id()).as_ref())?;
+        // The name in parentheses may hold spaces: fields count from behind it.
+        let fields: Vec<&str> = text.rsplit(") ").next().unwrap_or("").split(' ').collect();
+        let ticks = |index: usize| fields.get(index).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
+        Ok((ticks(11) + ticks(12)) / TICKS_PER_SECOND)
+    }
+
+    /// Resident memory in KiB.
+    pub(super) fn resident_kib(&self) -> Result<f64, Failure> {
+        let text = files::read(format!("/proc/{}/status", self.0.id()).as_ref())?;
+        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0");
+        Ok(line.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or(0.0))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// A port that nobody uses now.
+pub(super) fn free_port() -> Result<u16, Failure> {
+    let found = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    found.map(|address| address.port()).map_err(|error| Failure::Usage(format!("there is no free port: {error}")))
+}
+
+/// Waits until something listens on `port`.
+pub(super) fn wait_for(port: u16) -> Result<(), Failure> {
+    for _ in 0..200 {
+        if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    Err(Failure::Usage(format!("nothing listens on port {port} after ten seconds")))
+}
+
+/// The middle one of several figures.
+pub(super) fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+}
