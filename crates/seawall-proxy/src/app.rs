@@ -104,8 +104,9 @@ impl RequestGuard {
         self.admitted = true;
     }
 
-    /// Ends the request by a refusal from before the engine.
+    /// Ends the request by a refusal that is none of the engine's. Where the engine knows it, it is told that it is over.
     pub fn refused(mut self, outcome: Outcome, status: u16) {
+        self.leave();
         self.record().status = status;
         self.close(outcome);
     }
@@ -134,6 +135,18 @@ impl RequestGuard {
         }
     }
 
+    /// Tells the engine that nobody waits for this request any more.
+    fn leave(&mut self) {
+        if self.admitted
+            && let Some(Output::Respond(respond)) = self.app.driver.tell(self.request, Input::ClientGone(self.request))
+        {
+            if respond.attempts > 0 {
+                self.count_attempt(AttemptEnd::ClientGone);
+            }
+            self.take_over(&respond);
+        }
+    }
+
     fn take_over(&mut self, respond: &Respond) {
         let record = self.record();
         record.attempts = respond.attempts;
@@ -153,14 +166,7 @@ impl Drop for RequestGuard {
         if self.record.is_none() {
             return;
         }
-        if self.admitted
-            && let Some(Output::Respond(respond)) = self.app.driver.tell(self.request, Input::ClientGone(self.request))
-        {
-            if respond.attempts > 0 {
-                self.count_attempt(AttemptEnd::ClientGone);
-            }
-            self.take_over(&respond);
-        }
+        self.leave();
         self.close(Outcome::ClientGone);
     }
 }

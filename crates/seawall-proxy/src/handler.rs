@@ -31,15 +31,48 @@ pub async fn handle(app: Arc<App>, request: Request<Incoming>) -> Response<Respo
     let record = Record::new(RequestName::fresh(), app.clock().now());
     let mut guard = RequestGuard::new(Arc::clone(&app), record);
     let mut audience = audience(&app, &head);
-    let taken = match gate::take(&app, &head, &mut body, &mut guard, &mut audience).await {
-        Ok(Taken::Models(body)) => return answer_models(body, guard),
-        Ok(Taken::Inference(taken)) => taken,
-        Err(early) => {
+    let ready = tokio::select! {
+        biased;
+        ready = attend(&app, &head, &mut body, &mut guard, &mut audience) => ready,
+        () = app.cut.cancelled() => Ready::Early(cut_off()),
+    };
+    match ready {
+        Ready::Models(body) => answer_models(body, guard),
+        Ready::Early(early) => {
             if early.outcome != Outcome::SlowUpload {
                 intake::discard(&head, body);
             }
-            return refuse_early(&early, guard, audience);
+            refuse_early(&early, guard, audience)
         }
+        Ready::Answer(answer, limits) => answer_from(*answer, limits, guard),
+        Ready::Refused(respond, failure) => refuse(&respond, failure.as_ref(), guard, audience),
+    }
+}
+
+/// What a request is ready to be answered with.
+enum Ready {
+    /// A list of models.
+    Models(Bytes),
+    /// A refusal that is none of the engine's.
+    Early(Early),
+    /// An upstream's answer.
+    Answer(Box<Answer>, RelayLimits),
+    /// The engine's refusal, and the last attempt's failure.
+    Refused(Respond, Option<Failure>),
+}
+
+/// Takes the request in and makes the attempts that the engine permits, until there is something to answer with.
+async fn attend(
+    app: &App,
+    head: &Parts,
+    body: &mut Incoming,
+    guard: &mut RequestGuard,
+    audience: &mut Audience,
+) -> Ready {
+    let taken = match gate::take(app, head, body, guard, audience).await {
+        Ok(Taken::Models(body)) => return Ready::Models(body),
+        Ok(Taken::Inference(taken)) => taken,
+        Err(early) => return Ready::Early(early),
     };
     let arrival = Arrival { request: guard.request, ..taken.arrival };
     guard.admitted();
@@ -52,27 +85,35 @@ pub async fn handle(app: Arc<App>, request: Request<Incoming>) -> Response<Respo
         };
         let dispatch = match output {
             Some(Output::Dispatch(dispatch)) => dispatch,
-            Some(Output::Respond(respond)) => return refuse(&respond, failure.as_ref(), guard, audience),
-            Some(Output::Notice(_)) | None => return refuse_early(&lost(), guard, audience),
+            Some(Output::Respond(respond)) => return Ready::Refused(respond, failure),
+            Some(Output::Notice(_)) | None => return Ready::Early(lost()),
         };
         let deployment = dispatch.permit.deployment();
         guard.record().attempts = dispatch.permit.number();
         guard.record().deployment = Some(deployment);
         let upstream = &app.upstreams[deployment.index()];
         let form = EventForm { dialect: audience.surface.dialect(), endpoint: taken.endpoint };
-        let limits = RelayLimits { idle: dispatch.timeouts.idle, deadline: dispatch.deadline, form };
-        let attempted = match outgoing(&head, &taken, upstream) {
+        let (idle, deadline) = (dispatch.timeouts.idle, dispatch.deadline);
+        let attempted = match outgoing(head, &taken, upstream) {
             Ok(outgoing) => attempt(dispatch, upstream, outgoing, app.clock()).await,
             Err(incompatible) => Err(incompatible),
         };
         let failed = match attempted {
-            Ok(answer) => return answer_from(answer, upstream, limits, guard),
+            Ok(answer) => {
+                let limits = RelayLimits { upstream: Arc::clone(upstream), idle, deadline, form };
+                return Ready::Answer(Box::new(answer), limits);
+            }
             Err(failed) => failed,
         };
-        note_failure(&mut guard, &failed);
+        note_failure(guard, &failed);
         reply = app.driver.ask(guard.request, Input::AttemptEnded(guard.request, failed.end));
         failure = Some(failed);
     }
+}
+
+/// The drain limit came before an answer began.
+fn cut_off() -> Early {
+    Early::new(Outcome::Draining, "The service is shutting down; another instance will serve the request.")
 }
 
 fn audience(app: &App, head: &Parts) -> Audience {
@@ -110,21 +151,16 @@ fn note_failure(guard: &mut RequestGuard, failed: &Failure) {
     }
 }
 
-/// What bounds and shapes a relay.
-#[derive(Clone, Copy)]
+/// Whose answer is relayed, and what bounds and shapes it.
 struct RelayLimits {
+    upstream: Arc<Upstream>,
     idle: Duration,
     deadline: Option<Instant>,
     form: EventForm,
 }
 
 /// Passes an answer on: at once where it is all there, else piece by piece.
-fn answer_from(
-    answer: Answer,
-    upstream: &Arc<Upstream>,
-    limits: RelayLimits,
-    mut guard: RequestGuard,
-) -> Response<ResponseBody> {
+fn answer_from(answer: Answer, limits: RelayLimits, mut guard: RequestGuard) -> Response<ResponseBody> {
     let now = guard.app.clock().now();
     guard.app.driver.tell(guard.request, Input::AttemptHeaders(guard.request));
     let record = guard.record();
@@ -138,9 +174,9 @@ fn answer_from(
     let (status, length) = (answer.status, answer.content_length());
     let body = if let Some((body, connection)) = answer.rest {
         let keep_alive = answer.keep_alive;
-        let source = Source { body, connection, upstream: Arc::clone(upstream), keep_alive };
+        let RelayLimits { upstream, idle, deadline, form } = limits;
+        let source = Source { body, connection, upstream, keep_alive };
         let (held, scanner) = (answer.held, answer.scanner);
-        let RelayLimits { idle, deadline, form } = limits;
         let begin = Begin { held, source, scanner, form, idle, deadline };
         ResponseBody::Relay(Relay::begin(begin, guard, length))
     } else {
@@ -191,7 +227,7 @@ fn refuse(
 }
 
 fn refuse_early(early: &Early, mut guard: RequestGuard, audience: Audience) -> Response<ResponseBody> {
-    let id = guard.record().id;
+    let (id, attempts) = (guard.record().id, guard.record().attempts);
     let form = early.form;
     let refusal = Refusal {
         outcome: early.outcome,
@@ -199,7 +235,7 @@ fn refuse_early(early: &Early, mut guard: RequestGuard, audience: Audience) -> R
         status: early.status,
         code: early.code,
         message: &early.message,
-        attempts: 0,
+        attempts,
     };
     let mut response = respond::refusal(&refusal, audience, id);
     if let Some(allow) = early.allow {

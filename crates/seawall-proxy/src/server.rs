@@ -153,7 +153,7 @@ impl<S: Service<Request<Incoming>>> Service<Request<Incoming>> for NoticesFirst<
 /// HTTP/2: a client that sends none, or half of the preface, would hold its connection for ever.
 async fn silence(first: CancellationToken, limit: Duration) {
     if tokio::time::timeout(limit, first.cancelled()).await.is_ok() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

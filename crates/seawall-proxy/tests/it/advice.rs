@@ -24,9 +24,7 @@ async fn f01_an_upstream_s_wait_reaches_the_client_in_our_forms() {
 async fn second_attempt(headers: impl Fn() -> String + Send + Sync + 'static) -> Duration {
     let upstream = Upstream::start(move |call| {
         let headers = headers();
-        async move {
-            if call.number == 0 { call.json(429, &headers, "{}").await } else { call.good().await }
-        }
+        async move { if call.number == 0 { call.json(429, &headers, "{}").await } else { call.good().await } }
     })
     .await;
     let plane = Setup::m(&[upstream.address]).start().await;

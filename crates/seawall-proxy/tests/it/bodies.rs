@@ -12,7 +12,11 @@ const MIB: usize = 1 << 20;
 async fn f31_no_secret_of_a_caller_reaches_an_upstream() {
     let first = Upstream::always(503, "set-cookie: a=CANARY\r\nx-secret: CANARY\r\n", "{}").await;
     let second = Upstream::start(|call: Call| {
-        call.json(200, "set-cookie: a=CANARY\r\nx-secret: CANARY\r\nconnection: openai-version\r\nopenai-version: CANARY\r\n", ANSWER)
+        call.json(
+            200,
+            "set-cookie: a=CANARY\r\nx-secret: CANARY\r\nconnection: openai-version\r\nopenai-version: CANARY\r\n",
+            ANSWER,
+        )
     })
     .await;
     let plane = Setup::new()
@@ -283,7 +287,8 @@ async fn f34_large_answers_pass_in_one_piece_and_in_pieces() {
                 if call.number == 0 {
                     return call.json(200, "", sent).await;
                 }
-                call.send("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n").await;
+                call.send("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n")
+                    .await;
                 for piece in sent.chunks(100_000) {
                     call.chunk(piece).await;
                 }

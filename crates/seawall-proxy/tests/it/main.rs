@@ -5,5 +5,11 @@
 mod advice;
 mod bodies;
 mod connections;
+mod deadlines;
+mod drain;
+mod failover;
+mod golden;
+mod silence;
+mod stream_ends;
 mod streams;
 mod support;

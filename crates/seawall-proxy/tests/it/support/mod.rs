@@ -12,10 +12,7 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(20);
 
 /// Waits for `future`, but not for ever.
 pub(crate) async fn in_time<F: Future>(what: &str, future: F) -> F::Output {
-    match tokio::time::timeout(LIMIT, future).await {
-        Ok(output) => output,
-        Err(_) => panic!("not within {LIMIT:?}: {what}"),
-    }
+    tokio::time::timeout(LIMIT, future).await.unwrap_or_else(|_| panic!("not within {LIMIT:?}: {what}"))
 }
 
 /// The position after the blank line that ends a head.

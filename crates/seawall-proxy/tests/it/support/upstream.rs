@@ -163,6 +163,7 @@ impl Call {
     }
 
     /// Goes on with the next request on this connection.
+    #[expect(clippy::unnecessary_wraps, reason = "the form that every script returns")]
     pub(crate) fn keep(self) -> Option<Wire> {
         Some(self.wire)
     }
