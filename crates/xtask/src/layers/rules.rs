@@ -98,6 +98,5 @@ pub const BANNED_EVERYWHERE: &[(&str, &str)] = &[
 ];
 
 /// Features that must stay off, with the reason: package, feature, why.
-pub const BANNED_FEATURES: &[(&str, &str, &str)] = &[
-    ("serde_json", "arbitrary_precision", "it changes how every number of the whole program is read"),
-];
+pub const BANNED_FEATURES: &[(&str, &str, &str)] =
+    &[("serde_json", "arbitrary_precision", "it changes how every number of the whole program is read")];
