@@ -203,27 +203,6 @@ fn record(peers: &[Peer], direct_us: f64) -> Record {
              to a file. nginx writes its access log too."
         ),
         result,
-            "| {} | {request:.1} us | {:.2} | {chunk:.1} us | {:.2} | {:.0} us | {held:.1} KiB |",
-            peer.name,
-            request / floor[0],
-            chunk / floor[1],
-            p50 - direct_us,
-        )
-        .expect("a string takes any text");
-    }
-    let seawall = figure(peers.last().expect("Seawall is the last one"));
-    Record {
-        title: "What a request costs".to_owned(),
-        method: format!(
-            "Each proxy has one worker, pinned to core 0; upstream and load on core 1. {ROUNDS} rounds, each visits every \
-             proxy once; medians. CPU is the process's own accounting (`/proc`). Requests: {CONNECTIONS} connections, one \
-             request after the other for {SECONDS} s, bodies of about 1 KB, answers of 0.4 KB. Latency: {RATE} requests a \
-             second on a fixed schedule, counted from the scheduled time, the same load straight to the upstream \
-             subtracted. SSE: {STREAMS} streams of 50 chunks, one each 100 ms. Memory: growth of the resident set per \
-             request while {HELD} are held.\n\nSeawall runs its default configuration: keys, limits, metrics, access log \
-             to a file. nginx writes its access log too."
-        ),
-        result,
         reading: format!(
             "Seawall costs {:.2} times the bare proxy per request (target of this stage: at most 2; of the overload engine\n\
              with everything on: 1.5) and {:.2} times per chunk.\n\nThe largest cost that remains, by `perf record -p PID` on\n\
