@@ -6,7 +6,7 @@ import sys
 
 import xllamacpp
 
-SLOTS, CONTEXT_OF_A_SLOT = 2, 2048
+SLOTS, CONTEXT_OF_A_SLOT = 2, 32_768
 
 parameters = xllamacpp.CommonParams()
 parameters.model.path = sys.argv[1]
@@ -17,6 +17,7 @@ parameters.cpuparams.n_threads = 1
 parameters.cpuparams_batch.n_threads = 1
 parameters.port = 0
 parameters.endpoint_slots = True
+parameters.endpoint_metrics = True
 parameters.offline = True
 server = xllamacpp.Server(parameters)
 print("listening", server.listening_address, flush=True)

@@ -4,7 +4,8 @@ import sys
 import gguf
 import numpy as np
 
-WIDTH, LAYERS, HEADS, CONTEXT = 64, 2, 2, 4096
+# Small enough to be made in a second, slow enough (some 1,000 tokens a second) that a long answer takes long.
+WIDTH, LAYERS, HEADS, CONTEXT = 128, 4, 4, 65_536
 FEED_FORWARD = 3 * WIDTH
 
 special = [b"<unk>", b"<s>", b"</s>"]

@@ -9,6 +9,8 @@ use std::path::PathBuf;
 pub const PYTHON: &str = "SEAWALL_TEST_PYTHON";
 /// The folder of the Node project with the clients, for the tests.
 pub const NODE_PROJECT: &str = "SEAWALL_TEST_NODE_PROJECT";
+/// The program that uses the Rust client, for the tests.
+pub const ASYNC_OPENAI: &str = "SEAWALL_TEST_ASYNC_OPENAI";
 /// Test programs that need the clients are named `clients` or `clients_...`, wherever they are.
 const CLIENT_TESTS: &str = "binary(/^clients/)";
 const CLIENT_PREFIX: &str = "clients";
@@ -29,8 +31,8 @@ pub fn run(repository: &Repository, options: &Options) -> Result<(), Failure> {
     let clients = if options.no_clients { None } else { Some(tools::clients(repository)?) };
     let mut tests = rust::start(rust::NEXTEST, &nextest);
     tests.current_dir(repository.root()).args(arguments(options, has_client_tests(repository)?));
-    if let Some(Clients { python, node_project }) = clients {
-        tests.env(PYTHON, python).env(NODE_PROJECT, node_project);
+    if let Some(Clients { python, node_project, async_openai }) = clients {
+        tests.env(PYTHON, python).env(NODE_PROJECT, node_project).env(ASYNC_OPENAI, async_openai);
     }
     command::run(&mut tests)?;
     if options.filters.is_empty() {

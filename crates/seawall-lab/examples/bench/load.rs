@@ -5,20 +5,21 @@
 //! `sse`: N streams of 50 chunks; prints the chunks read.
 //! `hold`: N requests that are answered late; prints `N` once all are on their way, then waits for the answers.
 
+use std::io::{Read, Write};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 const CHUNKS: u64 = 50;
-const OPEN_CONNECTIONS: u64 = 64;
+const OPEN_CONNECTIONS: usize = 64;
 
 pub(crate) async fn run(port: u16, mode: &str, number: u64, seconds: u64) {
     let until = Instant::now() + Duration::from_secs(seconds);
     let printed = match mode {
         "max" => sum((0..number).map(|_| closed_loop(port, until))).await,
-        "open" => median(port, number, until).await,
+        "open" => median(port, number, seconds),
         "sse" => sum((0..number).map(|index| one_stream(port, Duration::from_millis(index * 7 % 1_000)))).await,
         "hold" => hold(port, number, seconds).await,
         _ => super::panic_usage(),
@@ -54,23 +55,24 @@ async fn connect(port: u16) -> TcpStream {
     stream
 }
 
-/// Sends and reads one answer with a stated length; it must be a 200.
+/// Sends and reads one answer with a stated length.
 async fn exchange(stream: &mut TcpStream, request: &[u8], buffer: &mut Vec<u8>) {
     stream.write_all(request).await.expect("the request is sent");
     buffer.clear();
-    loop {
+    while !is_complete(buffer) {
         let read = stream.read_buf(buffer).await.expect("an answer");
         assert!(read > 0, "the connection closed: {}", String::from_utf8_lossy(buffer));
-        if let Some(head) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
-            assert!(buffer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(buffer));
-            let text = String::from_utf8_lossy(&buffer[..head]).to_ascii_lowercase();
-            let length = text.split_once("content-length: ").map_or("", |(_, rest)| rest);
-            let length: usize = length.split("\r\n").next().unwrap_or("").parse().expect("a stated length");
-            if buffer.len() >= head + 4 + length {
-                return;
-            }
-        }
     }
+}
+
+/// Whether an answer is all there; it must be a 200.
+fn is_complete(buffer: &[u8]) -> bool {
+    let Some(head) = buffer.windows(4).position(|window| window == b"\r\n\r\n") else { return false };
+    assert!(buffer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(buffer));
+    let text = String::from_utf8_lossy(&buffer[..head]).to_ascii_lowercase();
+    let length = text.split_once("content-length: ").map_or("", |(_, rest)| rest);
+    let length: usize = length.split("\r\n").next().unwrap_or("").parse().expect("a stated length");
+    buffer.len() >= head + 4 + length
 }
 
 async fn closed_loop(port: u16, until: Instant) -> u64 {
@@ -83,30 +85,35 @@ async fn closed_loop(port: u16, until: Instant) -> u64 {
     answered
 }
 
-/// Each connection has its own part of the schedule; a late answer makes the next one late, and that counts.
-async fn median(port: u16, rate: u64, until: Instant) -> u64 {
-    let start = Instant::now() + Duration::from_millis(100);
-    let one = |index: u64| async move {
-        let (mut stream, request, mut buffer) = (connect(port).await, request("open", false), Vec::new());
+/// One blocking thread a connection, each with its own part of the schedule: sleeps of a thread are precise to some 50
+/// us and leave the core, which the upstream shares, alone. A late answer makes the next one late, and that counts.
+fn median(port: u16, rate: u64, seconds: u64) -> u64 {
+    let (start, request) = (Instant::now() + Duration::from_millis(100), request("open", false));
+    let until = start + Duration::from_secs(seconds);
+    let one = |index: u64| {
+        let (mut stream, mut buffer) = (std::net::TcpStream::connect(("127.0.0.1", port)).expect("a listener"), vec![]);
+        stream.set_nodelay(true).expect("a socket option");
         let mut latencies = Vec::new();
-        let mut turn = index;
-        loop {
-            let due = start + Duration::from_nanos(turn * 1_000_000_000 / rate);
-            if due >= until {
-                return latencies;
+        let dues =
+            (index..).step_by(OPEN_CONNECTIONS).map(|turn| start + Duration::from_nanos(turn * 1_000_000_000 / rate));
+        for due in dues.take_while(|due| *due < until) {
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            stream.write_all(&request).expect("the request is sent");
+            buffer.clear();
+            while !is_complete(&buffer) {
+                let mut piece = [0; 4_096];
+                let read = stream.read(&mut piece).expect("an answer");
+                assert!(read > 0, "the connection closed: {}", String::from_utf8_lossy(&buffer));
+                buffer.extend_from_slice(&piece[..read]);
             }
-            // The runtime's timer is as coarse as a millisecond: the last one is spun away, yielding to the others.
-            sleep_until(due - Duration::from_millis(2)).await;
-            while Instant::now() < due {
-                tokio::task::yield_now().await;
-            }
-            exchange(&mut stream, &request, &mut buffer).await;
             latencies.push(u64::try_from(due.elapsed().as_micros()).unwrap_or(u64::MAX));
-            turn += OPEN_CONNECTIONS;
         }
+        latencies
     };
-    let parts = (0..OPEN_CONNECTIONS).map(one).collect::<JoinSet<Vec<u64>>>().join_all().await;
-    let mut latencies: Vec<u64> = parts.into_iter().flatten().collect();
+    let mut latencies: Vec<u64> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..OPEN_CONNECTIONS as u64).map(|index| scope.spawn(move || one(index))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("no thread of the load panics")).collect()
+    });
     latencies.sort_unstable();
     latencies[latencies.len() / 2]
 }

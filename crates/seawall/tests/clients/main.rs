@@ -3,6 +3,7 @@
 //! `cargo xtask test` installs the clients and tells the tests where they are.
 #![expect(clippy::panic, reason = "what a test helper does not find fails the test that asked for it")]
 
+mod leaving;
 #[path = "../program/process.rs"]
 #[expect(dead_code, reason = "shared with the tests of the program, which use more of it")]
 mod process;
@@ -38,6 +39,12 @@ fn tool(variable: &str) -> PathBuf {
 
 fn scripts() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/clients/scripts")
+}
+
+/// Ends the program as an operator does; it must end well.
+fn stop(serve: process::Serve) {
+    serve.signal("TERM");
+    assert_eq!(serve.end().code(), Some(0));
 }
 
 /// Runs a client's script to its end; its last line must be `ok`.

@@ -1,4 +1,5 @@
-"""The Anthropic Python client. Argument: HOST:PORT of the data plane."""
+"""The Anthropic Python client, synchronous and asynchronous. Argument: HOST:PORT of the data plane."""
+import asyncio
 import sys
 
 import anthropic
@@ -25,4 +26,17 @@ try:
     raise SystemExit("an unknown model was taken")
 except anthropic.NotFoundError as error:
     assert error.body["error"]["type"] == "not_found_error" and "claude-demo" in error.message, error.body
+
+
+async def asynchronous():
+    one = anthropic.AsyncAnthropic(base_url=f"http://{sys.argv[1]}", api_key="demo-key")
+    async with one.messages.stream(model="claude-demo", max_tokens=20, messages=hi) as stream:
+        text = "".join([piece async for piece in stream.text_stream])
+        whole = await stream.get_final_message()
+    # The simulated servers' tokens are words: none may be lost on the way.
+    assert len(text.split()) == whole.usage.output_tokens > 0, (text, whole)
+    await one.close()
+
+
+asyncio.run(asynchronous())
 print("ok")

@@ -17,8 +17,22 @@ for (const one of [client, azure]) {
     reason = chunk.choices[0]?.finish_reason ?? reason;
   }
   assert.ok(text && ["stop", "length"].includes(reason));
+  const counted = { model: "demo-chat", messages, stream: true, stream_options: { include_usage: true } };
+  let [words, usage] = ["", null];
+  for await (const chunk of await one.chat.completions.create(counted)) {
+    words += chunk.choices[0]?.delta?.content ?? "";
+    usage = chunk.usage ?? usage;
+  }
+  // The simulated servers' tokens are words: none may be lost on the way.
+  assert.equal(words.split(" ").length, usage.completion_tokens);
+  assert.ok((await one.completions.create({ model: "demo-chat", prompt: "hi" })).choices[0].text);
   const vectors = await one.embeddings.create({ model: "demo-embed", input: ["a", "b"] });
   assert.equal(vectors.data.length, 2);
+  const plain = await one.embeddings.create({ model: "demo-embed", input: ["a", "b"], encoding_format: "float" });
+  for (const { embedding } of [...vectors.data, ...plain.data]) {
+    // Unit vectors: wrongly decoded numbers are none.
+    assert.ok(Math.abs(embedding.reduce((sum, number) => sum + number * number, 0) - 1) < 1e-4);
+  }
   assert.ok(vectors.data[0].embedding.length > 0);
 }
 
@@ -29,10 +43,15 @@ for await (const event of await client.responses.create({ model: "demo-chat", in
 }
 assert.equal(kinds.at(0), "response.created");
 assert.equal(kinds.at(-1), "response.completed");
+const models = [];
+for await (const model of client.models.list()) models.push(model.id);
+assert.deepEqual(models, ["demo-chat", "demo-embed"]);
 
 await assert.rejects(
   new OpenAI({ baseURL: `http://${host}/v1`, apiKey: "wrong" }).chat.completions.create({ model: "demo-chat", messages }),
   OpenAI.AuthenticationError,
 );
-await assert.rejects(client.chat.completions.create({ model: "gpt-0", messages }), OpenAI.NotFoundError);
+await assert.rejects(client.chat.completions.create({ model: "gpt-0", messages }), (error) => {
+  return error instanceof OpenAI.NotFoundError && error.code === "model_not_found" && /demo-embed/.test(error.message);
+});
 console.log("ok");

@@ -20,6 +20,8 @@ def text_of(stream):
             reason = choice.finish_reason or reason
     assert reason in ("stop", "length"), reason
     assert usage and usage.completion_tokens > 0, usage
+    # The simulated servers' tokens are words: none may be lost on the way.
+    assert len(text.split()) == usage.completion_tokens, (text, usage)
     return text
 
 
@@ -37,6 +39,9 @@ for one in (client, azure):
 plain = client.embeddings.create(model="demo-embed", input="a", encoding_format="float")
 coded = client.embeddings.create(model="demo-embed", input="a")
 assert len(plain.data[0].embedding) == len(coded.data[0].embedding) > 0
+for vector in (plain.data[0].embedding, coded.data[0].embedding):
+    # Unit vectors: wrongly decoded numbers are none.
+    assert abs(sum(number * number for number in vector) - 1) < 1e-4, vector
 
 assert client.completions.create(model="demo-chat", prompt="hi").choices[0].text
 assert client.responses.create(model="demo-chat", input="hi").output_text
@@ -68,6 +73,12 @@ async def asynchronous():
         text += (chunk.choices[0].delta.content or "") if chunk.choices else ""
     assert text
     await one.close()
+    azure = openai.AsyncAzureOpenAI(azure_endpoint=f"http://{host}", api_key="demo-key", api_version="2024-10-21")
+    assert (await azure.chat.completions.create(model="demo-chat", messages=hi)).choices[0].message.content
+    assert len((await azure.embeddings.create(model="demo-embed", input="a")).data[0].embedding) > 0
+    kinds = [event.type async for event in await azure.responses.create(model="demo-chat", input="hi", stream=True)]
+    assert kinds[-1] == "response.completed", kinds
+    await azure.close()
 
 
 asyncio.run(asynchronous())
