@@ -19,7 +19,9 @@ use std::time::Duration;
 /// Lines that may wait for the sink.
 const QUEUE_LINES: usize = 8_192;
 /// After the first line the writer waits this long for more.
-const GATHER: Duration = Duration::from_millis(10);
+const GATHER: Duration = Duration::from_millis(50);
+/// What is written to the sink at once.
+const WRITE_BYTES: usize = 64 * 1024;
 
 /// The writing end.
 #[derive(Debug)]
@@ -99,7 +101,9 @@ impl AccessLog {
             let queue = Arc::new(Queue::default());
             let (settings, lines) = (Arc::clone(&log.settings), Arc::clone(&queue));
             let thread = std::thread::Builder::new().name("access-log".into());
-            log.thread = Some(thread.spawn(move || write_lines(&lines, BufWriter::new(writer), &settings))?);
+            log.thread = Some(
+                thread.spawn(move || write_lines(&lines, BufWriter::with_capacity(WRITE_BYTES, writer), &settings))?,
+            );
             log.queue = Some(queue);
         }
         Ok(log)

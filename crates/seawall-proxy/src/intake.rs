@@ -45,7 +45,10 @@ async fn collect(
     let mut only: Option<Bytes> = None;
     let mut whole = BytesMut::new();
     let mut length = 0;
-    while let Some(frame) = body.frame().await {
+    // Asked for nothing after its last byte: the answer would be another turn of the connection's task.
+    while !body.is_end_stream()
+        && let Some(frame) = body.frame().await
+    {
         let broken = |_| Early::new(Outcome::ClientGone, "The body broke off.");
         let Ok(piece) = frame.map_err(broken)?.into_data() else { continue };
         length += piece.len() as u64;

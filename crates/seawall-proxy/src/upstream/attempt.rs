@@ -11,6 +11,7 @@ use crate::upstream::tls;
 use bytes::{Bytes, BytesMut};
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderMap};
 use http::{Method, Request, StatusCode};
+use http_body::Body;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use seawall_core::classify::AttemptEnd;
@@ -300,7 +301,9 @@ async fn hold_whole(
 ) -> Result<(), Failure> {
     let mut held_bytes = 0;
     while held_bytes < HELD_BYTES {
-        let Some(piece) = next_piece(&mut body, bounds).await? else {
+        // With the last byte of a stated length it is over: asking for more would be another turn of the tasks.
+        let piece = if body.is_end_stream() { None } else { next_piece(&mut body, bounds).await? };
+        let Some(piece) = piece else {
             upstream.connections.put(connection, answer.keep_alive);
             return check_whole(upstream, answer);
         };

@@ -149,7 +149,8 @@ impl ConnectionPool {
                 return Ok(connection);
             }
         }
-        match tokio::time::timeout(timeout, self.connect()).await {
+        // Boxed: it is rare, and its state is twice that of all the rest of a request, which every request would carry.
+        match tokio::time::timeout(timeout, Box::pin(self.connect())).await {
             Ok(result) => result,
             Err(_) => Err(ConnectError::TimedOut(timeout)),
         }

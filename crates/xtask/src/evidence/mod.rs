@@ -5,7 +5,9 @@
 
 mod build;
 mod cost;
+mod failover;
 mod processes;
+mod profile;
 mod record;
 
 pub use record::{Conditions, Record, write};
@@ -25,7 +27,7 @@ pub struct Measurement {
 }
 
 /// Every measurement.
-pub const MEASUREMENTS: &[Measurement] = &[build::MEASUREMENT, cost::MEASUREMENT];
+pub const MEASUREMENTS: &[Measurement] = &[build::MEASUREMENT, cost::MEASUREMENT, failover::MEASUREMENT];
 
 /// Runs the named measurements one after the other and writes their records; `list` names them all.
 pub fn run(repository: &Repository, names: &[String]) -> Result<(), Failure> {

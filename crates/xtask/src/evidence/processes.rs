@@ -21,6 +21,17 @@ impl Running {
         child.map(Self).map_err(|error| Failure::Usage(format!("`{shown}` does not start: {error}")))
     }
 
+    /// Its number.
+    pub(super) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Waits for its end.
+    pub(super) fn wait(&mut self) {
+        // One that cannot be waited for has ended.
+        drop(self.0.wait());
+    }
+
     /// Processor seconds used so far, all threads together.
     pub(super) fn processor_seconds(&self) -> Result<f64, Failure> {
         let text = files::read(format!("/proc/{}/stat", self.0.id()).as_ref())?;
@@ -49,6 +60,18 @@ impl Drop for Running {
 pub(super) fn free_port() -> Result<u16, Failure> {
     let found = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     found.map(|address| address.port()).map_err(|error| Failure::Usage(format!("there is no free port: {error}")))
+}
+
+/// The first of `count` ports in a row that nobody uses now.
+pub(super) fn free_ports(count: u16) -> Result<u16, Failure> {
+    let bound = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+    for _ in 0..100 {
+        let first = free_port()?;
+        if first.checked_add(count).is_some() && (first..first + count).all(bound) {
+            return Ok(first);
+        }
+    }
+    Err(Failure::Usage(format!("there are no {count} free ports in a row")))
 }
 
 /// Waits until something listens on `port`.
