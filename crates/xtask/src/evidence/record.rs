@@ -82,9 +82,32 @@ fn page(name: &str, record: &Record, conditions: &Conditions) -> String {
         writeln!(page, "| {condition} | {value} |").expect("a string takes any text");
     }
     for (heading, text) in [("Method", &record.method), ("Result", &record.result), ("Reading", &record.reading)] {
-        write!(page, "\n## {heading}\n\n{}\n", text.trim()).expect("a string takes any text");
+        write!(page, "\n## {heading}\n\n{}\n", wrapped(text.trim())).expect("a string takes any text");
     }
     page
+}
+
+/// The text with its long lines broken between words; tables and code stay as they are.
+fn wrapped(text: &str) -> String {
+    const WIDTH: usize = 110;
+    let mut out = String::new();
+    let mut is_code = false;
+    for line in text.lines() {
+        is_code ^= line.starts_with("```");
+        let mut width = 0;
+        for word in line.split(' ') {
+            let needed = word.chars().count() + 1;
+            let breaks = width > 0 && width + needed > WIDTH && !is_code && !line.starts_with('|');
+            if width > 0 {
+                out.push(if breaks { '\n' } else { ' ' });
+            }
+            width = if breaks { needed } else { width + needed };
+            out.push_str(word);
+        }
+        out.push('\n');
+    }
+    out.truncate(out.trim_end().len());
+    out
 }
 
 fn processor() -> String {
@@ -99,6 +122,17 @@ fn processor() -> String {
 mod tests {
     use super::*;
     use crate::tidy::markdown;
+
+    #[test]
+    fn long_lines_are_broken_between_words_and_tables_are_not() {
+        let words = "word ".repeat(40);
+        let text = format!("{}\n\n| {} |", words.trim_end(), words.trim_end());
+        let wrapped = wrapped(&text);
+        let lines: Vec<&str> = wrapped.lines().collect();
+        assert_eq!(lines.len(), 4);
+        assert_eq!(lines[0].split(' ').count() + lines[1].split(' ').count(), 40);
+        assert!(lines[0].len() <= 110 && lines[3].len() > 110);
+    }
 
     #[test]
     fn a_record_says_when_where_how_and_what() {
