@@ -9,7 +9,6 @@ use crate::record::{Finished, Record};
 use crate::server::Connections;
 use crate::upstream::Upstream;
 use seawall_config::Config;
-use seawall_core::advice::Form;
 use seawall_core::classify::AttemptEnd;
 use seawall_core::engine::{Input, Output, Respond};
 use seawall_core::id::RequestId;
@@ -76,17 +75,6 @@ pub struct RequestGuard {
     admitted: bool,
 }
 
-/// What the client is told of a request that ended without an answer to relay.
-#[derive(Debug, Clone, Copy)]
-pub struct Ending {
-    /// How it ended.
-    pub outcome: Outcome,
-    /// In which form it is told.
-    pub form: Option<Form>,
-    /// Attempts made.
-    pub attempts: u32,
-}
-
 impl RequestGuard {
     /// A guard for a request whose head was just read.
     pub fn new(app: Arc<App>, record: Record) -> Self {
@@ -118,14 +106,14 @@ impl RequestGuard {
         self.close(respond.outcome);
     }
 
-    /// Tells the engine how the last attempt ended, and ends the request as it says.
-    pub fn attempt_ended(mut self, end: AttemptEnd) -> Option<Ending> {
+    /// Tells the engine how the last attempt ended after an answer had begun, and ends the request as it says.
+    pub fn attempt_ended(mut self, end: AttemptEnd) {
         let output = self.app.driver.tell(self.request, Input::AttemptEnded(self.request, end));
         self.count_attempt(end);
-        let Some(Output::Respond(respond)) = output else { return None };
-        self.take_over(&respond);
-        self.close(respond.outcome);
-        Some(Ending { outcome: respond.outcome, form: respond.form, attempts: respond.attempts })
+        if let Some(Output::Respond(respond)) = output {
+            self.take_over(&respond);
+            self.close(respond.outcome);
+        }
     }
 
     /// Counts an ended attempt in the metrics.

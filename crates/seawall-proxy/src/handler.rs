@@ -146,6 +146,8 @@ fn note_failure(guard: &mut RequestGuard, failed: &Failure) {
     let record = guard.record();
     record.upstream_status = failed.answered.as_deref().map(|(status, ..)| status.as_u16());
     match failed.answered.as_deref() {
+        // Some servers quote the credential that they refuse: its words stay out of the log.
+        _ if failed.end == AttemptEnd::CredentialRefused => record.keep_upstream_words(failed.words.as_bytes()),
         Some((_, _, words)) => record.keep_upstream_words(words),
         None => record.keep_upstream_words(failed.words.as_bytes()),
     }

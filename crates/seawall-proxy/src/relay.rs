@@ -20,6 +20,7 @@ use seawall_core::time::Instant;
 use seawall_wire::dialect::{Dialect, Endpoint};
 use seawall_wire::error_body::ErrorBody;
 use seawall_wire::sse::{SseScanner, StreamFacts};
+use seawall_wire::usage::BodyTap;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
@@ -46,6 +47,8 @@ pub struct Relay {
     source: Option<Source>,
     guard: Option<RequestGuard>,
     scanner: Option<SseScanner>,
+    /// What watches an answer in one piece.
+    tap: Option<BodyTap>,
     /// The final facts of a stream that has ended.
     facts: StreamFacts,
     form: EventForm,
@@ -132,6 +135,7 @@ impl Relay {
             held: begin.held,
             source: Some(begin.source),
             guard: Some(guard),
+            tap: begin.scanner.is_none().then(BodyTap::new),
             scanner: begin.scanner,
             facts: StreamFacts::default(),
             form: begin.form,
@@ -195,6 +199,9 @@ impl Relay {
     fn count(&mut self, piece: Bytes) -> Bytes {
         let length = piece.len() as u64;
         self.sent += length;
+        if let Some(tap) = &mut self.tap {
+            tap.push(&piece);
+        }
         if let Some(guard) = &mut self.guard {
             guard.record().response_bytes += length;
         }
@@ -336,9 +343,10 @@ impl Relay {
 
     fn end(&mut self, end: AttemptEnd) {
         let Some(mut guard) = self.guard.take() else { return };
-        let (usage, events) = (self.facts().usage, self.facts().events);
+        let usage = self.facts().usage.or_else(|| self.tap.as_ref()?.usage());
+        let events = self.facts().events;
         let record = guard.record();
-        record.usage = usage.or(record.usage);
+        record.usage = usage;
         record.output_events = events;
         guard.attempt_ended(end);
     }

@@ -19,7 +19,7 @@ use seawall_core::engine::Dispatch;
 use seawall_core::time::Instant;
 use seawall_wire::dialect::Endpoint;
 use seawall_wire::sse::SseScanner;
-use seawall_wire::upstream_error::{self, Classified, ErrorFacts, Verdict, classify_stream_error};
+use seawall_wire::upstream_error::{self, ErrorFacts, Verdict, classify_stream_error};
 use seawall_wire::usage::{Usage, usage_in_tail};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -238,7 +238,8 @@ async fn read(
         if complete {
             upstream.connections.put(connection, stated_keep_alive(&head.headers));
         }
-        return Err(refused(upstream, head.status, head.headers, words));
+        let verdict = classify(head.status, &head.headers, &words);
+        return Err(failure(upstream, verdict, head.status, head.headers, words));
     }
     let is_stream = expected.stream && seawall_wire::headers::is_event_stream(&head.headers);
     let mut answer = Answer {
@@ -317,13 +318,7 @@ async fn hold_whole(
 
 fn check_whole(upstream: &Upstream, answer: &mut Answer) -> Result<(), Failure> {
     let whole = joined(&mut answer.held);
-    let seen = upstream_error::Answer {
-        status: answer.status.as_u16(),
-        headers: &answer.headers,
-        body: &whole,
-        now: unix_time(),
-    };
-    let Classified { verdict, .. } = upstream_error::classify(&seen);
+    let verdict = classify(answer.status, &answer.headers, &whole);
     if verdict != Verdict::Served {
         let headers = std::mem::take(&mut answer.headers);
         return Err(failure(upstream, verdict, answer.status, headers, whole));
@@ -378,10 +373,9 @@ async fn collect_words(body: &mut Incoming, bounds: Bounds) -> (Bytes, bool) {
     (words.freeze(), complete)
 }
 
-fn refused(upstream: &Upstream, status: StatusCode, headers: HeaderMap, words: Bytes) -> Failure {
-    let seen = upstream_error::Answer { status: status.as_u16(), headers: &headers, body: &words, now: unix_time() };
-    let Classified { verdict, .. } = upstream_error::classify(&seen);
-    failure(upstream, verdict, status, headers, words)
+fn classify(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Verdict {
+    let seen = upstream_error::Answer { status: status.as_u16(), headers, body, now: unix_time() };
+    upstream_error::classify(&seen).verdict
 }
 
 fn failure(upstream: &Upstream, verdict: Verdict, status: StatusCode, headers: HeaderMap, words: Bytes) -> Failure {

@@ -151,6 +151,22 @@ async fn f30_every_reason_for_no_answer_has_its_own_status() {
     plane.stop().await;
 }
 
+/// Some servers quote the key that they refuse.
+#[tokio::test]
+async fn f31_a_refused_credential_that_is_quoted_reaches_neither_the_client_nor_the_log() {
+    let locked = Upstream::always(401, "", r#"{"error":{"message":"Incorrect key: secret-canary"}}"#).await;
+    let setup = Setup::new().model("m", "", &[]);
+    let url = format!("http://{}", locked.address);
+    let plane = setup.deployment(&url, "credential = { env = \"CANARY\" }").start().await;
+    let answer = plane.ask(chat()).await;
+    assert_eq!((answer.status, answer.code().as_str()), (503, "upstream_auth"), "{answer:?}");
+    assert!(locked.seen()[0].header("authorization").is_some_and(|value| value == "Bearer secret-canary"));
+    let log = plane.log(1).await;
+    assert!(log.contains(r#""upstream_error":"status 401"#), "{log}");
+    assert!(!answer.text().contains("canary") && !log.contains("canary"), "{log}");
+    plane.stop().await;
+}
+
 /// A loopback address on which nothing listens.
 pub(crate) async fn free_address() -> std::net::SocketAddr {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -338,3 +338,19 @@ async fn a_slow_reader_slows_its_upstream() {
     upstream.hung_up(1).await;
     plane.stop().await;
 }
+
+#[tokio::test]
+async fn f18_the_usage_of_a_long_answer_is_read_as_it_passes() {
+    let vectors = "0.5,".repeat(200_000);
+    let body = format!(r#"{{"data":[{vectors}0],"usage":{{"prompt_tokens":7,"completion_tokens":3}}}}"#);
+    let upstream = Upstream::start(move |call: Call| {
+        let body = body.clone();
+        async move { call.json(200, "", body).await }
+    })
+    .await;
+    let plane = Setup::m(&[upstream.address]).start().await;
+    assert_eq!(plane.ask(chat()).await.end, End::Complete);
+    let log = plane.log(1).await;
+    assert!(log.contains(r#""input_tokens":7,"output_tokens":3,"tokens_estimated":false"#), "{log}");
+    plane.stop().await;
+}

@@ -28,6 +28,9 @@ impl CredentialSource for Names {
     }
 }
 
+/// The access log, in the plane's folder.
+const LOG: &str = "access.log";
+
 /// A config's text, part by part.
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
@@ -85,9 +88,12 @@ impl Setup {
     pub(crate) async fn start(self) -> Plane {
         let folder = tempfile::tempdir().expect("a folder");
         let text = format!(
-            "[server]\nlisten = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\naccess_log = \"off\"\n\
+            "[server]\nlisten = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\naccess_log = \"{}\"\n\
              allow_anonymous = {}\n{}\n{}",
-            !self.tenants, self.server, self.text
+            folder.path().join(LOG).display(),
+            !self.tenants,
+            self.server,
+            self.text
         );
         let config = seawall_config::parse(&text, "test.toml", &Names, &Overrides::default())
             .unwrap_or_else(|errors| panic!("{errors}"));
@@ -157,6 +163,13 @@ impl Plane {
         let has = |line: &str| labels.iter().all(|(name, value)| line.contains(&format!("{name}=\"{value}\"")));
         let lines = text.lines().filter(|line| line.starts_with(start) && has(line));
         lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+    }
+
+    /// The access log, once it has so many lines.
+    pub(crate) async fn log(&self, lines: usize) -> String {
+        let read = |plane: &Self| std::fs::read_to_string(plane.folder.path().join(LOG)).unwrap_or_default();
+        self.until("the lines of the log", |plane| read(plane).lines().count() >= lines).await;
+        read(self)
     }
 
     /// Polls until `reached`, which real events make true.
