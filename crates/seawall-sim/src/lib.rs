@@ -1,1 +1,33 @@
-//! The simulator.
+//! The simulator: a discrete-event world of clients, layers, routers and servers around the engine that serves.
+//!
+//! Time is whole nanoseconds since midnight on the post-mortem's clock; two things at the same time happen in the order
+//! in which they were decided. Every actor and purpose has its own seeded random stream, nothing reads a clock, and
+//! floats go through `libm`, so that the same seed gives the same trace on every machine; a hash of it says so.
+
+pub mod actors;
+mod calls;
+mod construct;
+mod context;
+mod events;
+mod random;
+mod recorder;
+mod retry;
+mod slab;
+mod timeouts;
+mod world;
+
+pub use calls::{ActorId, Call, CallId, Facts, Reply, RequestId};
+pub use construct::{Options, Seawall, Unbuildable};
+pub use context::{Actor, Context};
+pub use random::Stream;
+pub use recorder::{Recorder, SeriesId};
+pub use retry::{Progress, RetryRule};
+pub use slab::{Place, Slab};
+pub use timeouts::Timeouts;
+pub use world::World;
+
+/// Nanoseconds since midnight, or a number of nanoseconds.
+pub type Nanos = u64;
+
+/// The nanoseconds of a second.
+pub const SECOND: Nanos = 1_000_000_000;

@@ -9,6 +9,7 @@ mod check;
 mod events;
 mod figures;
 mod lookups;
+mod read;
 mod servers;
 mod units;
 

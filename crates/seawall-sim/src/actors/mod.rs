@@ -1,0 +1,72 @@
+//! The kinds of actors, one file each.
+
+mod layer;
+mod link;
+mod model_pool;
+mod population;
+mod rollout;
+mod router;
+
+pub use layer::LayerActor;
+pub use link::LinkActor;
+pub use model_pool::ModelPoolActor;
+pub use population::PopulationActor;
+pub use rollout::Rollout;
+pub use router::RouterActor;
+
+use crate::calls::ActorId;
+use seawall_cases::scenario::Scenario;
+use std::collections::BTreeMap;
+
+/// What actors need to know of the rest of the world while they are built.
+#[derive(Debug)]
+pub struct Surroundings<'a> {
+    /// The scenario.
+    pub scenario: &'a Scenario,
+    /// The seed of the run.
+    pub seed: u64,
+    /// Factor of all volumes.
+    pub scale: f64,
+    /// Every actor's number by its name.
+    pub ids: BTreeMap<&'a str, ActorId>,
+    /// The workloads, in order.
+    pub workloads: Vec<&'a str>,
+    /// The models, in order.
+    pub models: Vec<&'a str>,
+}
+
+impl<'a> Surroundings<'a> {
+    /// The number of an actor that the scenario was checked to have.
+    pub fn id(&self, name: &str) -> ActorId {
+        self.ids.get(name).copied().unwrap_or(ActorId(u16::MAX))
+    }
+
+    /// A random stream of this actor for this purpose.
+    pub fn stream(&self, actor: &str, purpose: &str) -> crate::Stream {
+        crate::Stream::new(self.seed, &format!("{actor}/{purpose}"))
+    }
+
+    /// A whole number, scaled; at least 1.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates, which is wanted")]
+    pub fn scaled(&self, number: u32) -> u32 {
+        (libm::round(f64::from(number) * self.scale) as u32).max(1)
+    }
+
+    /// A series name for each workload: `actor.metric.workload`.
+    pub fn by_workload(&self, name: &str, metric: &str) -> Vec<String> {
+        self.workloads.iter().map(|workload| format!("{name}.{metric}.{workload}")).collect()
+    }
+
+    /// The numbers of these models; all where there are none.
+    pub fn model_numbers(&self, names: &[String]) -> Vec<u16> {
+        let known = self.models.iter().enumerate();
+        let chosen = known.filter(|(_, model)| names.is_empty() || names.iter().any(|name| name == *model));
+        chosen.map(|(index, _)| u16::try_from(index).unwrap_or(u16::MAX)).collect()
+    }
+}
+
+/// A count as a level.
+#[expect(clippy::cast_precision_loss, reason = "counts of a simulation are far below 2^53")]
+pub(crate) const fn number(count: usize) -> f64 {
+    count as f64
+}

@@ -1,0 +1,392 @@
+//! Clients that send requests on their own account.
+
+use super::Surroundings;
+use super::rollout::Rollout;
+use crate::Nanos;
+use crate::calls::{ActorId, Call, CallId, Facts, Reply, RequestId};
+use crate::context::{Actor, Context};
+use crate::random::{Stream, mix};
+use crate::recorder::{Recorder, SeriesId};
+use crate::retry::{Progress, RetryRule};
+use crate::slab::Slab;
+use crate::timeouts::Timeouts;
+use seawall_cases::scenario::{Burst, Event, Form, Population, RampPoint, Resubmit, Work};
+use std::collections::{BTreeMap, VecDeque};
+
+const BATCH: u16 = 0;
+const AGAIN: u16 = 1;
+const TIMEOUT: u16 = 2;
+const RESUBMIT: u16 = 3;
+const BURST: u16 = 4;
+const PATIENCE: u16 = 5;
+
+/// The streams of one population, one for each purpose.
+#[derive(Debug)]
+struct Streams {
+    arrivals: Stream,
+    work: Stream,
+    keys: Stream,
+    waits: Stream,
+}
+
+#[derive(Debug)]
+struct Series {
+    requests: SeriesId,
+    resubmitted: SeriesId,
+    attempts: SeriesId,
+    succeeded: SeriesId,
+    failed: SeriesId,
+    timeouts: SeriesId,
+    returns: SeriesId,
+    open: SeriesId,
+}
+
+/// See [`Population`].
+#[derive(Debug)]
+pub struct PopulationActor {
+    settings: Population,
+    name_hash: u64,
+    workload: u16,
+    models: Vec<u16>,
+    to: Rollout<ActorId>,
+    targets: BTreeMap<String, ActorId>,
+    per_second: f64,
+    rate_factor: f64,
+    retry: RetryRule,
+    timeouts: Option<Timeouts>,
+    streams: Streams,
+    live: Slab<Live>,
+    waiting_to_resubmit: Slab<(Facts, u32)>,
+    /// What was asked for lately, for those who ask again.
+    recent: VecDeque<(Nanos, u64, Nanos)>,
+    next_key: u64,
+    epoch: u64,
+    bursts: Slab<(Burst, u32)>,
+    series: Series,
+}
+
+#[derive(Debug)]
+struct Live {
+    request: RequestId,
+    since: Nanos,
+    made: u16,
+    progress: Progress,
+    outbound: Option<CallId>,
+    resubmissions: u32,
+}
+
+impl PopulationActor {
+    /// The population that the scenario describes; an error names what it cannot be built with.
+    pub fn new(settings: &Population, around: &Surroundings<'_>, recorder: &mut Recorder) -> Result<Self, String> {
+        let name = &settings.name;
+        let workload = around.workloads.iter().position(|workload| *workload == settings.workload).unwrap_or(0);
+        let mut series = |metric: &str| recorder.count(format!("{name}.{metric}"));
+        Ok(Self {
+            name_hash: name.bytes().fold(0, |hash, byte| mix(hash ^ u64::from(byte))),
+            workload: u16::try_from(workload).unwrap_or(u16::MAX),
+            models: around.model_numbers(&settings.models),
+            to: Rollout::fixed(around.id(&settings.to)),
+            targets: around.ids.iter().map(|(name, id)| ((*name).to_owned(), *id)).collect(),
+            per_second: settings.rate_per_second * around.scale,
+            rate_factor: 1.0,
+            retry: RetryRule::new(&settings.retry)?,
+            timeouts: settings.attempt_timeout.map(|span| Timeouts::new(span.nanos, TIMEOUT)),
+            streams: Streams {
+                arrivals: around.stream(name, "arrivals"),
+                work: around.stream(name, "work"),
+                keys: around.stream(name, "keys"),
+                waits: around.stream(name, "waits"),
+            },
+            live: Slab::default(),
+            waiting_to_resubmit: Slab::default(),
+            recent: VecDeque::new(),
+            next_key: 0,
+            epoch: 0,
+            bursts: Slab::default(),
+            series: Series {
+                requests: series("requests"),
+                resubmitted: series("resubmitted"),
+                attempts: series("attempts"),
+                succeeded: series("succeeded"),
+                failed: series("failed"),
+                timeouts: series("timeouts"),
+                returns: series("returns"),
+                open: recorder.level(format!("{name}.open")),
+            },
+            settings: settings.clone(),
+        })
+    }
+
+    /// The largest factor of the curve: arrivals are drawn at that rate and thinned.
+    fn peak(&self) -> f64 {
+        self.settings
+            .curve
+            .iter()
+            .map(|point| point.1)
+            .fold(if self.settings.curve.is_empty() { 1.0 } else { 0.0 }, f64::max)
+    }
+
+    fn next_batch(&mut self, context: &mut Context<'_>) {
+        let rate = self.per_second * self.rate_factor * self.peak() / self.settings.batch_mean;
+        if rate > 0.0 {
+            let wait = self.streams.arrivals.exponential(1e9 / rate);
+            context.timer(wait, BATCH, self.epoch);
+        }
+    }
+
+    fn batch(&mut self, context: &mut Context<'_>) {
+        let keeps = self.streams.arrivals.unit() * self.peak() < factor(&self.settings.curve, context.now());
+        let count = self.streams.arrivals.geometric(self.settings.batch_mean);
+        self.next_batch(context);
+        if keeps {
+            for _ in 0..count {
+                self.arrive_one(self.settings.work, context);
+            }
+        }
+    }
+
+    fn arrive_one(&mut self, work: Option<Work>, context: &mut Context<'_>) {
+        let now = context.now();
+        let drawn = work.map_or(0, |work| self.streams.work.lognormal(work.mean.nanos, work.sigma));
+        let (key, work_nanos) = self.key(now, drawn);
+        let model = self.models[self.streams.keys.below(self.models.len())];
+        let facts = Facts {
+            number: 0,
+            workload: self.workload,
+            model,
+            key,
+            work: work_nanos,
+            prompt_tokens: work.map_or(0, |work| work.prompt_tokens),
+            output_tokens: work.map_or(0, |work| work.output_tokens),
+            large: self.settings.large,
+            arrived: now,
+            attempts: 0,
+            upstream: 0,
+        };
+        context.count(self.series.requests);
+        self.submit(facts, 0, context);
+    }
+
+    /// What a request is for, and its work: the same document has the same work.
+    fn key(&mut self, now: Nanos, work: Nanos) -> (u64, Nanos) {
+        if self.settings.accounts > 0 {
+            let account = self.streams.keys.below(self.settings.accounts as usize) as u64;
+            return (mix(self.name_hash ^ account), work);
+        }
+        self.next_key += 1;
+        let new = (mix(self.name_hash.wrapping_add(self.next_key)), work);
+        if self.settings.repeat_share <= 0.0 {
+            return new;
+        }
+        while self.recent.front().is_some_and(|(at, _, _)| now - at > self.settings.repeat_within.nanos) {
+            self.recent.pop_front();
+        }
+        if self.streams.keys.chance(self.settings.repeat_share) && !self.recent.is_empty() {
+            let (_, key, work) = self.recent[self.streams.keys.below(self.recent.len())];
+            return (key, work);
+        }
+        self.recent.push_back((now, new.0, work));
+        new
+    }
+
+    fn submit(&mut self, facts: Facts, resubmissions: u32, context: &mut Context<'_>) {
+        let request = context.open_request(facts);
+        let progress = self.retry.begin();
+        let live = Live { request, since: context.now(), made: 0, progress, outbound: None, resubmissions };
+        let place = self.live.insert(live);
+        context.level(self.series.open, crate::actors::number(self.live.len()));
+        if let Some(patience) = self.settings.patience {
+            context.timer(patience.nanos, PATIENCE, place);
+        }
+        self.attempt(place, context);
+    }
+
+    fn attempt(&mut self, place: u64, context: &mut Context<'_>) {
+        let Some(live) = self.live.get_mut(place) else { return };
+        live.made = live.made.saturating_add(1);
+        let now = context.now();
+        context.count(self.series.attempts);
+        if live.made > 1 {
+            context.count(self.series.returns);
+        }
+        let own = self.timeouts.as_ref().map_or(u64::MAX, |timeouts| timeouts.deadline(now));
+        let patience = self.settings.patience.map_or(u64::MAX, |patience| live.since.saturating_add(patience.nanos));
+        let to = *self.to.of(now, context.facts(live.request).number);
+        let outbound = context.send_call(Call {
+            request: live.request,
+            from: to,
+            to,
+            token: place,
+            state: 0,
+            deadline: own.min(patience),
+            told_attempt: live.made,
+            body: 0,
+            abandoned: false,
+            replied: false,
+        });
+        live.outbound = Some(outbound);
+        if let Some(timeouts) = &mut self.timeouts {
+            timeouts.watch(outbound, context);
+        }
+    }
+
+    fn ended(&mut self, place: u64, reply: Reply, context: &mut Context<'_>) {
+        let Some(live) = self.live.get_mut(place) else { return };
+        live.outbound = None;
+        if reply.is_success() {
+            context.count(self.series.succeeded);
+            return self.finish(place, context);
+        }
+        let elapsed = context.now() - live.since;
+        match self.retry.next(&mut live.progress, reply, elapsed, &mut self.streams.waits) {
+            Some(0) => self.attempt(place, context),
+            Some(wait) => context.timer(wait, AGAIN, place),
+            None => self.give_up(place, context),
+        }
+    }
+
+    fn give_up(&mut self, place: u64, context: &mut Context<'_>) {
+        let Some(live) = self.live.get(place) else { return };
+        context.count(self.series.failed);
+        if let Some(Resubmit { after, spread, times }) = self.settings.resubmit
+            && live.resubmissions < times
+        {
+            #[expect(clippy::cast_precision_loss, reason = "spans are far below 2^53 microseconds")]
+            let extra = self.streams.waits.exponential(spread.nanos as f64);
+            let facts = *context.facts(live.request);
+            let later = self.waiting_to_resubmit.insert((facts, live.resubmissions + 1));
+            context.timer(after.nanos + extra, RESUBMIT, later);
+        }
+        self.finish(place, context);
+    }
+
+    fn finish(&mut self, place: u64, context: &mut Context<'_>) {
+        if let Some(live) = self.live.remove(place) {
+            context.release(live.request);
+            context.level(self.series.open, crate::actors::number(self.live.len()));
+        }
+    }
+
+    /// The next one of a burst.
+    fn burst(&mut self, place: u64, context: &mut Context<'_>) {
+        let Some((burst, sent)) = self.bursts.get_mut(place) else { return };
+        *sent += 1;
+        let (work, apart, is_last) = (burst.work, burst.apart.nanos, *sent >= burst.count);
+        if is_last {
+            self.bursts.remove(place);
+        } else {
+            context.timer(apart, BURST, place);
+        }
+        self.arrive_one(work.or(self.settings.work), context);
+    }
+}
+
+/// The factor of a curve at a time: straight lines between its corners.
+#[expect(clippy::cast_precision_loss, reason = "spans are far below 2^53 microseconds")]
+fn factor(curve: &[RampPoint], now: Nanos) -> f64 {
+    let after = curve.partition_point(|point| point.0.nanos <= now);
+    match (after.checked_sub(1).map(|index| curve[index]), curve.get(after)) {
+        (None, None) => 1.0,
+        (None, Some(only)) => only.1,
+        (Some(only), None) => only.1,
+        (Some(left), Some(right)) => {
+            let part = (now - left.0.nanos) as f64 / (right.0.nanos - left.0.nanos) as f64;
+            left.1 + (right.1 - left.1) * part
+        }
+    }
+}
+
+impl Actor for PopulationActor {
+    fn start(&mut self, context: &mut Context<'_>) {
+        self.next_batch(context);
+    }
+
+    fn arrive(&mut self, call: CallId, context: &mut Context<'_>) {
+        // Nobody may send requests here; the scenario is checked for it.
+        context.reply(call, Reply::failure(Form::ConnectionRefused));
+    }
+
+    fn reply(&mut self, call: CallId, reply: Reply, context: &mut Context<'_>) {
+        let place = context.call(call).map_or(u64::MAX, |call| call.token);
+        self.ended(place, reply, context);
+    }
+
+    fn timer(&mut self, kind: u16, data: u64, context: &mut Context<'_>) {
+        match kind {
+            BATCH if data == self.epoch => self.batch(context),
+            AGAIN => self.attempt(data, context),
+            RESUBMIT => {
+                if let Some((facts, resubmissions)) = self.waiting_to_resubmit.remove(data) {
+                    context.count(self.series.resubmitted);
+                    let facts = Facts { arrived: context.now(), attempts: 0, upstream: 0, ..facts };
+                    self.submit(facts, resubmissions, context);
+                }
+            }
+            BURST => self.burst(data, context),
+            PATIENCE => {
+                if let Some(live) = self.live.get(data) {
+                    context.count(self.series.timeouts);
+                    if let Some(outbound) = live.outbound {
+                        context.abandon(outbound);
+                    }
+                    self.give_up(data, context);
+                }
+            }
+            TIMEOUT => {
+                while let Some(call) = self.timeouts.as_mut().and_then(|timeouts| timeouts.next_due(context)) {
+                    let place = context.call(call).map_or(u64::MAX, |call| call.token);
+                    context.count(self.series.timeouts);
+                    context.abandon(call);
+                    self.ended(place, Reply::failure(Form::Timeout), context);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn change(&mut self, event: &Event, context: &mut Context<'_>) {
+        let over = event.over.map_or(0, |over| over.nanos);
+        if let Some(burst) = &event.change.burst {
+            let place = self.bursts.insert((burst.clone(), 0));
+            self.burst(place, context);
+        }
+        if let Some(factor) = event.change.rate_factor {
+            self.rate_factor = factor;
+            self.epoch += 1;
+            self.next_batch(context);
+        }
+        if let Some(attempts) = event.change.attempts {
+            self.retry.attempts = attempts;
+        }
+        if let Some(to) = event.change.to.as_ref().and_then(|name| self.targets.get(name)) {
+            self.to.change(context.now(), *to, over);
+        }
+    }
+
+    fn held(&self) -> usize {
+        self.live.len()
+            + self.waiting_to_resubmit.len()
+            + self.recent.len()
+            + self.timeouts.as_ref().map_or(0, Timeouts::len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::nanos;
+    use seawall_cases::scenario::Clock;
+
+    #[test]
+    fn a_curve_is_straight_between_its_corners() {
+        let at = |text: &str| Clock::parse(text).expect("a time");
+        let curve = [RampPoint(at("10:00"), 1.0), RampPoint(at("11:00"), 2.0)];
+        let factors = ["09:00", "10:00", "10:30", "11:00", "12:00"].map(|time| factor(&curve, at(time).nanos));
+        assert_eq!(factors.map(nanos_of), [1000, 1000, 1500, 2000, 2000]);
+        assert_eq!(nanos_of(factor(&[], 5)), 1000);
+    }
+
+    fn nanos_of(value: f64) -> u64 {
+        nanos(value * 1000.0)
+    }
+}

@@ -1,0 +1,149 @@
+//! What a run leaves behind: counts and levels per second, and marks. Its size depends on the length of the run in
+//! seconds and on the number of actors, never on the number of requests.
+
+use crate::{Nanos, SECOND};
+
+/// A series' number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeriesId(u32);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Counts, added up within a second.
+    Count,
+    /// A level that stays until it is set again.
+    Level,
+    /// The greatest value of the whole run.
+    Mark,
+}
+
+#[derive(Clone, Debug)]
+struct Series {
+    name: String,
+    kind: Kind,
+    values: Vec<f32>,
+    mark: f64,
+}
+
+/// The series of a run.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    start: Nanos,
+    seconds: usize,
+    series: Vec<Series>,
+}
+
+impl Recorder {
+    /// Series from `start` to `end`.
+    pub fn new(start: Nanos, end: Nanos) -> Self {
+        let seconds = usize::try_from(end.saturating_sub(start).div_ceil(SECOND)).unwrap_or(0) + 1;
+        Self { start, seconds, series: Vec::new() }
+    }
+
+    /// When it begins.
+    pub const fn start(&self) -> Nanos {
+        self.start
+    }
+
+    /// How many seconds it has.
+    pub const fn seconds(&self) -> usize {
+        self.seconds
+    }
+
+    fn open(&mut self, name: String, kind: Kind) -> SeriesId {
+        let known = self.series.iter().position(|series| series.name == name);
+        let index = known.unwrap_or_else(|| {
+            let values = match kind {
+                Kind::Count => vec![0.0; self.seconds],
+                Kind::Level => vec![f32::NAN; self.seconds],
+                Kind::Mark => Vec::new(),
+            };
+            self.series.push(Series { name, kind, values, mark: f64::NAN });
+            self.series.len() - 1
+        });
+        SeriesId(u32::try_from(index).expect("fewer than 2^32 series"))
+    }
+
+    /// A series of counts of that name; the same one each time.
+    pub fn count(&mut self, name: String) -> SeriesId {
+        self.open(name, Kind::Count)
+    }
+
+    /// A series of a level of that name.
+    pub fn level(&mut self, name: String) -> SeriesId {
+        self.open(name, Kind::Level)
+    }
+
+    /// A mark of that name: the greatest value of the run.
+    pub fn mark(&mut self, name: String) -> SeriesId {
+        self.open(name, Kind::Mark)
+    }
+
+    /// One more, at this time.
+    pub fn add(&mut self, id: SeriesId, now: Nanos) {
+        self.add_many(id, now, 1.0);
+    }
+
+    /// So many more.
+    pub fn add_many(&mut self, id: SeriesId, now: Nanos, count: f32) {
+        let second = self.second(now);
+        if let Some(value) = self.series[id.0 as usize].values.get_mut(second) {
+            *value += count;
+        }
+    }
+
+    /// The level from this time on; the last one of a second stands for the second.
+    #[expect(clippy::cast_possible_truncation, reason = "levels are small")]
+    pub fn set(&mut self, id: SeriesId, now: Nanos, level: f64) {
+        let second = self.second(now);
+        if let Some(value) = self.series[id.0 as usize].values.get_mut(second) {
+            *value = level as f32;
+        }
+    }
+
+    /// Raises a mark to at least this value.
+    pub fn raise(&mut self, id: SeriesId, value: f64) {
+        let mark = &mut self.series[id.0 as usize].mark;
+        if mark.is_nan() || value > *mark {
+            *mark = value;
+        }
+    }
+
+    fn second(&self, now: Nanos) -> usize {
+        usize::try_from(now.saturating_sub(self.start) / SECOND).unwrap_or(usize::MAX)
+    }
+
+    /// Carries levels on over the seconds in which they were not set. To be called once, at the end.
+    pub fn finish(&mut self) {
+        for series in self.series.iter_mut().filter(|series| series.kind == Kind::Level) {
+            let mut last = 0.0;
+            for value in &mut series.values {
+                if value.is_nan() {
+                    *value = last;
+                }
+                last = *value;
+            }
+        }
+    }
+
+    /// The names of all series, in the order in which they were opened.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.series.iter().map(|series| series.name.as_str())
+    }
+
+    /// The values of a series, one for each second; `None`: there is none of that name. A mark has no values.
+    pub fn values(&self, name: &str) -> Option<&[f32]> {
+        self.series.iter().find(|series| series.name == name).map(|series| series.values.as_slice())
+    }
+
+    /// Whether the series is a level.
+    pub fn is_level(&self, name: &str) -> bool {
+        self.series.iter().any(|series| series.name == name && series.kind == Kind::Level)
+    }
+
+    /// The value of a mark; `None`: there is none of that name, or nothing raised it.
+    pub fn mark_value(&self, name: &str) -> Option<f64> {
+        let series = self.series.iter().find(|series| series.name == name && series.kind == Kind::Mark)?;
+        (!series.mark.is_nan()).then_some(series.mark)
+    }
+}

@@ -1,0 +1,62 @@
+//! Time limits of equal length: a line instead of a heap, and one timer for all of them.
+
+use crate::Nanos;
+use crate::calls::CallId;
+use crate::context::Context;
+use std::collections::VecDeque;
+
+/// Watches over calls that all get the same time.
+#[derive(Debug)]
+pub struct Timeouts {
+    span: Nanos,
+    kind: u16,
+    line: VecDeque<(Nanos, CallId)>,
+    armed: bool,
+}
+
+impl Timeouts {
+    /// Limits of this length; the owner's timer of this kind is to call [`Timeouts::next_due`].
+    pub const fn new(span: Nanos, kind: u16) -> Self {
+        Self { span, kind, line: VecDeque::new(), armed: false }
+    }
+
+    /// When a call that is made now runs out of time.
+    pub const fn deadline(&self, now: Nanos) -> Nanos {
+        now.saturating_add(self.span)
+    }
+
+    /// Watches over a call that is made now.
+    pub fn watch(&mut self, call: CallId, context: &mut Context<'_>) {
+        self.line.push_back((self.deadline(context.now()), call));
+        if !core::mem::replace(&mut self.armed, true) {
+            context.timer(self.span, self.kind, 0);
+        }
+    }
+
+    /// The next call that has run out of time and is still under way. Call it until there is none.
+    pub fn next_due(&mut self, context: &mut Context<'_>) -> Option<CallId> {
+        while let Some((at, call)) = self.line.front().copied() {
+            let live = context.call(call).is_some_and(|call| !call.abandoned && !call.replied);
+            if live && at > context.now() {
+                context.timer(at - context.now(), self.kind, 0);
+                return None;
+            }
+            self.line.pop_front();
+            if live {
+                return Some(call);
+            }
+        }
+        self.armed = false;
+        None
+    }
+
+    /// How many it watches over, those included that are over and not yet forgotten.
+    pub fn len(&self) -> usize {
+        self.line.len()
+    }
+
+    /// Whether it watches over none.
+    pub fn is_empty(&self) -> bool {
+        self.line.is_empty()
+    }
+}
