@@ -55,8 +55,13 @@ impl CapacityState {
 
     /// Whether one more attempt may start now.
     pub fn has_room(&mut self, now: Instant) -> bool {
+        self.takes(now, self.in_flight)
+    }
+
+    /// Whether one more attempt might start now if `in_flight` were there.
+    pub fn takes(&mut self, now: Instant, in_flight: u32) -> bool {
         self.grow(now);
-        now >= self.closed_until && self.limit().is_none_or(|limit| self.in_flight < limit)
+        now >= self.closed_until && self.limit().is_none_or(|limit| in_flight < limit)
     }
 
     /// When room may appear without an attempt ending: the end of a stated wait, or the ceiling's next step.

@@ -21,11 +21,41 @@ pub struct Settings {
     pub seed: u64,
 }
 
+impl Settings {
+    /// Puts everything in `mode`: every pool and every tenant.
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.pools.iter_mut().for_each(|pool| pool.mode = mode);
+        self.tenants.iter_mut().for_each(|tenant| tenant.mode = mode);
+    }
+}
+
+/// Whether Seawall acts, or only says what it would do (law 12). A request is observed where its pool or its tenant is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mode {
+    /// Requests wait, are refused, moved and tried again, and failing deployments are taken out.
+    #[default]
+    Enforce,
+    /// Every request is forwarded at once by plain balancing; what enforcing would have done is recorded.
+    Observe,
+}
+
+impl Mode {
+    /// The name used in configuration, `/statusz` and logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Enforce => "enforce",
+            Self::Observe => "observe",
+        }
+    }
+}
+
 /// One model and the deployments that serve it.
 #[derive(Clone, Debug)]
 pub struct PoolSettings {
     /// The model's name, as clients ask for it.
     pub name: String,
+    /// Whether requests for it are held back, or only observed.
+    pub mode: Mode,
     /// The deployments of this pool.
     pub deployments: Vec<DeploymentId>,
     /// Name of the routing policy, one of [`crate::routing::REGISTRY`].
@@ -102,6 +132,8 @@ impl Capacity {
 pub struct TenantSettings {
     /// The tenant's name: unique, a label of metrics and logs.
     pub name: String,
+    /// Whether its requests are held back, or only observed.
+    pub mode: Mode,
     /// The pools it may use, in order.
     pub pools: Vec<PoolId>,
     /// The highest criticality its requests may claim.

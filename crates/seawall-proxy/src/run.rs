@@ -17,7 +17,7 @@ use crate::upstream::{MAX_CONNECTIONS, Upstream};
 use http::HeaderValue;
 use seawall_config::{Config, Dialect, UpstreamConfig};
 use seawall_core::engine::Notice;
-use seawall_core::settings::Settings;
+use seawall_core::settings::{Mode, Settings};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -212,13 +212,17 @@ const fn dialect(dialect: Dialect) -> seawall_wire::dialect::Dialect {
 fn log_notice(notice: Notice, settings: &Settings) {
     let name = |id: seawall_core::id::DeploymentId| settings.deployments[id.index()].name.clone();
     match notice {
-        Notice::Ejected { deployment, time } => {
-            tracing::warn!(deployment = name(deployment), seconds = time.as_secs_f64(), "ejected: it keeps failing");
+        Notice::Ejected { deployment, time, mode } => {
+            let (deployment, seconds) = (name(deployment), time.as_secs_f64());
+            match mode {
+                Mode::Enforce => tracing::warn!(deployment, seconds, "ejected: it keeps failing"),
+                Mode::Observe => tracing::warn!(deployment, seconds, "keeps failing; observed, so it is not ejected"),
+            }
         }
-        Notice::KeptFailing { deployment } => {
+        Notice::KeptFailing { deployment, .. } => {
             tracing::warn!(deployment = name(deployment), "fails, but is kept in by the ejection cap");
         }
-        Notice::Returned { deployment } => tracing::info!(deployment = name(deployment), "works again"),
+        Notice::Returned { deployment, .. } => tracing::info!(deployment = name(deployment), "works again"),
     }
 }
 

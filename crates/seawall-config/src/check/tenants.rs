@@ -13,7 +13,7 @@ use crate::template::{DEMO_BATCH_KEY, DEMO_KEY};
 use crate::units::sha256;
 use crate::walk::{nearest, quoted_list};
 use seawall_core::id::{PoolId, TenantId};
-use seawall_core::settings::{Criticality, TenantSettings};
+use seawall_core::settings::{Criticality, Mode, TenantSettings};
 use secrecy::ExposeSecret as _;
 use std::collections::HashMap;
 
@@ -76,6 +76,7 @@ impl Tenants {
         let pools = allowed(raw, tenant, (root, node), models, context);
         let tenant = TenantSettings {
             name,
+            mode: Mode::Enforce,
             pools,
             priority_ceiling: tenant.priority_ceiling.class(),
             boundary: tenant.boundary.clone(),
@@ -145,6 +146,7 @@ impl Tenants {
         self.anonymous = Some(TenantId::from_index(self.settings.len()));
         self.settings.push(TenantSettings {
             name: ANONYMOUS.to_owned(),
+            mode: Mode::Enforce,
             pools: all(models),
             priority_ceiling: Criticality::default(),
             boundary: None,

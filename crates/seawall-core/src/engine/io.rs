@@ -5,7 +5,7 @@ use crate::classify::AttemptEnd;
 use crate::id::{DeploymentId, PoolId, RequestId, TenantId};
 use crate::outcome::Outcome;
 use crate::permit::AttemptPermit;
-use crate::settings::{Criticality, TimeoutSettings};
+use crate::settings::{Criticality, Mode, TimeoutSettings};
 use crate::time::{Duration, Instant};
 
 /// What the engine knows of a request: facts from its head and body, read by the host.
@@ -71,7 +71,7 @@ pub struct Dispatch {
     pub permit: AttemptPermit,
     /// How long its steps may take.
     pub timeouts: TimeoutSettings,
-    /// When the caller's deadline ends it.
+    /// When the caller's deadline ends it; `None` for an observed request, which no deadline of ours cuts.
     pub deadline: Option<Instant>,
     /// Whether a pooled connection must not be used, because the last one turned out to be stale.
     pub fresh_connection: bool,
@@ -92,9 +92,41 @@ pub struct Respond {
     pub deployment: Option<DeploymentId>,
     /// How long it waited for a deployment, all waits together.
     pub queued: Duration,
+    /// The first thing that enforcing would have done to an observed request; `None` where it would have done nothing,
+    /// and for every enforced request.
+    pub observed: Option<Verdict>,
 }
 
-/// Something an operator may want to read.
+/// What enforcing would have done to a request that was observed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    /// Made it wait, and let it go in time.
+    Wait,
+    /// Ended it with this outcome, at once or at the end of a wait.
+    Refuse(Outcome),
+    /// Sent it elsewhere, because the deployment it went to had failed too often.
+    MoveForHealth,
+    /// Sent it elsewhere, because the deployment it went to was full or had refused for want of capacity.
+    MoveForCapacity,
+    /// Tried it again.
+    Retry,
+}
+
+impl Verdict {
+    /// The label in metrics and logs; a refusal has that of its outcome.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Wait => "wait",
+            Self::Refuse(outcome) => outcome.label(),
+            Self::MoveForHealth => "move_for_health",
+            Self::MoveForCapacity => "move_for_capacity",
+            Self::Retry => "retry",
+        }
+    }
+}
+
+/// Something an operator may want to read. `mode` is the pool's: where it is observed, the deployment stays in rotation,
+/// and this is what enforcing would have done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// A deployment left the rotation.
@@ -103,15 +135,21 @@ pub enum Notice {
         deployment: DeploymentId,
         /// For how long.
         time: Duration,
+        /// Whether it was done.
+        mode: Mode,
     },
     /// A deployment fails but the ejection cap keeps it in; it is tried once a second while others can serve.
     KeptFailing {
         /// Which one.
         deployment: DeploymentId,
+        /// Whether it was done.
+        mode: Mode,
     },
     /// A deployment works again.
     Returned {
         /// Which one.
         deployment: DeploymentId,
+        /// Whether it was done.
+        mode: Mode,
     },
 }

@@ -16,13 +16,11 @@ impl Engine {
     /// Takes its place in the line, unless the wait cannot succeed.
     pub(super) fn wait(&mut self, now: Instant, request: RequestId) {
         let Some(live) = self.requests.get(&request).copied() else { return };
-        let (who, lane) = (self.eligibility(&live), self.lane(&live));
+        let lane = self.lane(&live);
+        let expires = live.expires(now);
         let pool = &mut self.pools[live.pool.index()];
-        let patience_ends = now + live.patience.saturating_sub(live.queued);
-        let expires = live.deadline.map_or(patience_ends, |deadline| deadline.min(patience_ends));
-        let opens = pool.closed_beyond(expires, who);
-        let full = pool.queue.len() >= pool.settings.queue.max_waiting as usize;
-        if opens.is_some() || full {
+        let opens = pool.closed_beyond(expires, Eligibility::of(lane));
+        if opens.is_some() || pool.queue.len() >= pool.longest_line() {
             let wait = opens.map(|opens| opens.since(now));
             return self.refuse_busy(now, request, wait);
         }
@@ -80,6 +78,7 @@ impl Engine {
         if !self.pools[id.index()].queue.is_empty() {
             self.wake(now, id, unpaid);
         }
+        self.serve_shadow(now, id);
     }
 
     fn has_room(&mut self, now: Instant, id: PoolId) -> bool {
@@ -106,6 +105,7 @@ impl Engine {
                     self.pools[pool.index()].wake = None;
                     self.serve_line(now, pool);
                 }
+                Deadline::Shadow(request) => self.shadow_expired(now, request),
                 Deadline::Queue(request) => {
                     let missed = self.requests.get(&request).and_then(|live| live.deadline).is_some_and(|d| d <= now);
                     if missed {

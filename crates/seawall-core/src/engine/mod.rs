@@ -13,10 +13,11 @@
 
 mod io;
 mod line;
+mod observe;
 mod pool;
 mod view;
 
-pub use io::{Arrival, Dispatch, Input, Notice, Output, Respond};
+pub use io::{Arrival, Dispatch, Input, Notice, Output, Respond, Verdict};
 pub use view::{DeploymentView, PoolView};
 
 use crate::advice::{self, Form};
@@ -29,11 +30,12 @@ use crate::outcome::Outcome;
 use crate::permit::{AttemptPermit, Payment};
 use crate::queue::{Lane, Place};
 use crate::random::Random;
-use crate::settings::{Criticality, Settings};
+use crate::settings::{Criticality, Mode, Settings, TenantSettings};
 use crate::time::{Duration, Instant};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
+use observe::Shadow;
 use pool::{Eligibility, Member, Pool, Routed};
 
 /// The steps of a request's life, in order; the same table stands in `ARCHITECTURE.md`. The host does 1 to 3, 8, 9 and
@@ -57,7 +59,7 @@ pub const STEPS: [&str; 12] = [
 #[derive(Debug)]
 pub struct Engine {
     pools: Vec<Pool>,
-    tenants: Vec<(Criticality, u16)>,
+    tenants: Vec<Tenant>,
     requests: BTreeMap<RequestId, Live>,
     outputs: VecDeque<Output>,
     deadlines: BTreeSet<(Instant, Deadline)>,
@@ -67,10 +69,21 @@ pub struct Engine {
     draining: bool,
 }
 
+/// What is kept of a tenant's settings.
+#[derive(Clone, Copy, Debug)]
+struct Tenant {
+    ceiling: Criticality,
+    /// The boundary's number in the engine's table; 0 for none.
+    boundary: u16,
+    mode: Mode,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Deadline {
     /// This request may not wait any longer.
     Queue(RequestId),
+    /// This observed request might not have waited any longer.
+    Shadow(RequestId),
     /// The line of this pool has to be looked at.
     Pool(PoolId),
 }
@@ -89,6 +102,10 @@ struct Live {
     exclude: Option<DeploymentId>,
     queued: Duration,
     phase: Phase,
+    /// Forwarded whatever happens; a request keeps the mode that it arrived in.
+    observed: bool,
+    shadow: Shadow,
+    verdict: Option<Verdict>,
 }
 
 /// A decided attempt.
@@ -101,6 +118,12 @@ struct Plan {
 }
 
 impl Live {
+    /// When its wait is over, if it begins to wait now.
+    fn expires(&self, now: Instant) -> Instant {
+        let patience_ends = now + self.patience.saturating_sub(self.queued);
+        self.deadline.map_or(patience_ends, |deadline| deadline.min(patience_ends))
+    }
+
     const fn waits_since(&self) -> Option<Instant> {
         match self.phase {
             Phase::Waiting { since, .. } => Some(since),
@@ -132,19 +155,21 @@ impl Engine {
                 id: DeploymentId::from_index(index),
                 settings: deployment.clone(),
                 capacity: CapacityState::new(deployment.capacity),
+                shadow_in_flight: 0,
                 health: Health::new(&settings.pools[deployment.pool.index()].ejection),
                 latency: PeakEwma::default(),
                 boundary: number_of(&mut boundaries, deployment.boundary.as_deref()),
             });
         }
         let pools = settings.pools.iter().zip(members);
+        let mut tenant_of = |tenant: &TenantSettings| Tenant {
+            ceiling: tenant.priority_ceiling,
+            boundary: number_of(&mut boundaries, tenant.boundary.as_deref()),
+            mode: tenant.mode,
+        };
         Self {
             pools: pools.map(|(pool, members)| Pool::new(now, pool.clone(), members)).collect(),
-            tenants: settings
-                .tenants
-                .iter()
-                .map(|tenant| (tenant.priority_ceiling, number_of(&mut boundaries, tenant.boundary.as_deref())))
-                .collect(),
+            tenants: settings.tenants.iter().map(&mut tenant_of).collect(),
             requests: BTreeMap::new(),
             outputs: VecDeque::new(),
             deadlines: BTreeSet::new(),
@@ -193,11 +218,11 @@ impl Engine {
             return;
         }
         let pool = self.pools.get(arrival.pool.index());
-        let (Some(pool), Some((ceiling, _))) = (pool, self.tenants.get(arrival.tenant.index())) else {
+        let (Some(pool), Some(tenant)) = (pool, self.tenants.get(arrival.tenant.index())) else {
             return self.refuse_unknown(arrival.request);
         };
         let patience = pool.settings.queue.patience;
-        let place = Place { criticality: arrival.criticality.clamped(*ceiling), sequence: self.next_sequence };
+        let place = Place { criticality: arrival.criticality.clamped(tenant.ceiling), sequence: self.next_sequence };
         self.next_sequence += 1;
         let live = Live {
             tenant: arrival.tenant,
@@ -210,10 +235,16 @@ impl Engine {
             exclude: None,
             queued: Duration::ZERO,
             phase: Phase::Waiting { since: now, expires: now },
+            observed: pool.settings.mode == Mode::Observe || tenant.mode == Mode::Observe,
+            shadow: Shadow::Out,
+            verdict: None,
         };
         self.requests.insert(arrival.request, live);
         if self.draining {
             return self.finish(now, arrival.request, Outcome::Draining, None, false);
+        }
+        if live.observed {
+            return self.forward(now, arrival.request);
         }
         if arrival.deadline.is_some_and(|deadline| deadline <= now) {
             return self.finish(now, arrival.request, Outcome::DeadlineUnmeetable, None, false);
@@ -235,8 +266,9 @@ impl Engine {
     fn refuse_unknown(&mut self, request: RequestId) {
         let outcome = Outcome::ModelNotFound;
         let form = advice::advise(outcome, None, false, &mut self.random);
-        let (attempts, deployment, queued) = (0, None, Duration::ZERO);
-        self.outputs.push_back(Output::Respond(Respond { request, outcome, form, attempts, deployment, queued }));
+        let (attempts, deployment, queued, observed) = (0, None, Duration::ZERO, None);
+        let respond = Respond { request, outcome, form, attempts, deployment, queued, observed };
+        self.outputs.push_back(Output::Respond(respond));
     }
 
     /// Step 7, route.
@@ -251,9 +283,12 @@ impl Engine {
         let Plan { member, on_trial, payment, fresh_connection } = plan;
         let Some(live) = self.requests.get_mut(&request) else { return };
         let pool = &mut self.pools[live.pool.index()];
-        if payment == Payment::Admission {
-            pool.retry_budget.deposit(now, live.tenant);
-            pool.not_sent_bucket.deposit(now, live.tenant);
+        if !live.observed {
+            live.shadow = Shadow::Runs { member };
+            pool.members[member].shadow_in_flight += 1;
+            if payment == Payment::Admission {
+                pool.pay_in(now, live.tenant);
+            }
         }
         live.queued += live.waits_since().map_or(Duration::ZERO, |since| now.since(since));
         let state = &mut pool.members[member];
@@ -269,7 +304,7 @@ impl Engine {
         self.outputs.push_back(Output::Dispatch(Dispatch {
             permit: AttemptPermit::mint(request, attempt, state.id, payment, live.attempts),
             timeouts: pool.settings.timeouts,
-            deadline: live.deadline,
+            deadline: live.deadline.filter(|_| !live.observed),
             fresh_connection,
         }));
     }
@@ -298,8 +333,12 @@ impl Engine {
         // Once bytes went to the client, whatever ends the attempt has cut its answer short.
         let cut_short = relaying && end.repeatability() != Repeatability::Never;
         let end = if cut_short { AttemptEnd::Truncated } else { end };
+        self.shadow_end(request, end);
         self.observe(now, &live, member, on_trial, end);
         match end.repeatability() {
+            Repeatability::Repeatable | Repeatability::NeverStarted if live.observed => {
+                self.end_observed(now, &live, request, end);
+            }
             Repeatability::Never => self.finish(now, request, ended(end, live.attempts), None, false),
             Repeatability::Repeatable => self.retry(now, request, end),
             Repeatability::NeverStarted => self.replace(now, request, member, end),
@@ -396,6 +435,7 @@ impl Engine {
     fn client_gone(&mut self, now: Instant, request: RequestId) {
         let Some(live) = self.requests.get(&request).copied() else { return };
         if let Phase::Running { member, on_trial, .. } = live.phase {
+            self.shadow_end(request, AttemptEnd::ClientGone);
             self.observe(now, &live, member, on_trial, AttemptEnd::ClientGone);
         }
         self.finish(now, request, Outcome::ClientGone, None, false);
@@ -415,11 +455,12 @@ impl Engine {
             attempts: live.attempts,
             deployment: live.last,
             queued,
+            observed: live.verdict.or_else(|| live.overrun(now)),
         }));
     }
 
     fn eligibility(&self, live: &Live) -> Eligibility {
-        Eligibility { boundary: self.tenants[live.tenant.index()].1, exclude: live.exclude }
+        Eligibility { boundary: self.tenants[live.tenant.index()].boundary, exclude: live.exclude }
     }
 
     fn lane(&self, live: &Live) -> Lane {

@@ -7,7 +7,7 @@ use crate::engine::io::Notice;
 use crate::health::{self, Health, HealthState, Verdict};
 use crate::id::{DeploymentId, TenantId};
 use crate::load::PeakEwma;
-use crate::queue::Queue;
+use crate::queue::{Lane, Queue};
 use crate::random::Random;
 use crate::routing::{self, Candidate, RoutingPolicy};
 use crate::settings::{Capacity, DeploymentSettings, EjectionSettings, PoolSettings};
@@ -27,6 +27,8 @@ pub(super) struct Pool {
     pub(super) members: Vec<Member>,
     policy: Box<dyn RoutingPolicy>,
     pub(super) queue: Queue,
+    /// Observed requests that would wait.
+    pub(super) shadow_line: Queue,
     pub(super) retry_budget: Budget,
     pub(super) not_sent_bucket: Budget,
     completions: Window,
@@ -41,6 +43,8 @@ pub(super) struct Member {
     pub(super) id: DeploymentId,
     pub(super) settings: DeploymentSettings,
     pub(super) capacity: CapacityState,
+    /// Attempts that would be in flight here if every request were enforced.
+    pub(super) shadow_in_flight: u32,
     pub(super) health: Health,
     pub(super) latency: PeakEwma,
     /// The boundary's number in the engine's table; 0 for none.
@@ -57,7 +61,12 @@ pub(super) struct Eligibility {
 }
 
 impl Eligibility {
-    fn permits(self, member: &Member) -> bool {
+    /// That of everybody in `lane`.
+    pub(super) const fn of(lane: Lane) -> Self {
+        Self { boundary: lane.boundary, exclude: lane.exclude }
+    }
+
+    pub(super) fn permits(self, member: &Member) -> bool {
         (self.boundary == 0 || self.boundary == member.boundary) && self.exclude != Some(member.id)
     }
 }
@@ -83,6 +92,7 @@ impl Pool {
             not_sent_bucket: Budget::new(retry.not_sent_percent, retry.floor_per_second, retry.window),
             completions: Window::new(Duration::from_secs(10)),
             queue: Queue::default(),
+            shadow_line: Queue::default(),
             started: now,
             wake: None,
             members,
@@ -99,8 +109,7 @@ impl Pool {
         first_of: Option<TenantId>,
         random: &mut Random,
     ) -> Routed {
-        let healthy = self.members.iter().filter(|member| member.health.is_healthy()).count();
-        let panic = health::in_panic(healthy, self.members.len(), &self.settings.ejection);
+        let panic = self.in_panic();
         if !panic
             && let Some(tenant) = first_of
             && let Some(member) = self.due_probe(now, who, tenant)
@@ -124,6 +133,12 @@ impl Pool {
         if self.permits_any(who) { Routed::NoRoom } else { Routed::NonePermitted }
     }
 
+    /// Whether so few are healthy that health is ignored.
+    pub(super) fn in_panic(&self) -> bool {
+        let healthy = self.members.iter().filter(|member| member.health.is_healthy()).count();
+        health::in_panic(healthy, self.members.len(), &self.settings.ejection)
+    }
+
     /// The member that `tenant`'s first attempt probes, if one is due. It is the request's risk, so it falls on one
     /// whose second attempt would be paid for, unless none of those has come along for a while.
     fn due_probe(&mut self, now: Instant, who: Eligibility, tenant: TenantId) -> Option<usize> {
@@ -141,10 +156,21 @@ impl Pool {
         })
     }
 
+    /// Counts a first attempt of `tenant`, which budgets are a share of.
+    pub(super) fn pay_in(&mut self, now: Instant, tenant: TenantId) {
+        self.retry_budget.deposit(now, tenant);
+        self.not_sent_bucket.deposit(now, tenant);
+    }
+
     /// Whether `member` takes another attempt now without being on trial.
     pub(super) fn serves(&mut self, now: Instant, member: usize) -> bool {
         let member = &mut self.members[member];
         member.health.is_healthy() && member.capacity.has_room(now)
+    }
+
+    /// How many may wait at once.
+    pub(super) const fn longest_line(&self) -> usize {
+        self.settings.queue.max_waiting as usize
     }
 
     /// Whether there is a member that `who` may go to at all.
@@ -164,7 +190,7 @@ impl Pool {
             .collect()
     }
 
-    fn pick(&mut self, candidates: &[(Candidate, usize)], random: &mut Random) -> usize {
+    pub(super) fn pick(&mut self, candidates: &[(Candidate, usize)], random: &mut Random) -> usize {
         let plain: SmallVec<[Candidate; 16]> = candidates.iter().map(|(candidate, _)| *candidate).collect();
         self.policy.pick(&plain, random)
     }
@@ -180,7 +206,7 @@ impl Pool {
         let state = &mut self.members[member];
         state.latency.observe(now, now.since(started));
         let returned = on_trial && state.health.succeeded(now, &self.settings.ejection, true);
-        returned.then_some(Notice::Returned { deployment: state.id })
+        returned.then_some(Notice::Returned { deployment: state.id, mode: self.settings.mode })
     }
 
     /// Step 10: what an ended attempt says. Returns what is worth a line in the log.
@@ -192,7 +218,7 @@ impl Pool {
         on_trial: bool,
         random: &mut Random,
     ) -> Option<Notice> {
-        let ejection = self.settings.ejection.clone();
+        let (ejection, mode) = (self.settings.ejection.clone(), self.settings.mode);
         let state = &mut self.members[member];
         state.capacity.ended();
         let deployment = state.id;
@@ -202,7 +228,7 @@ impl Pool {
         match end.health() {
             HealthEffect::Success => {
                 self.completions.add(now, 1);
-                state.health.succeeded(now, &ejection, on_trial).then_some(Notice::Returned { deployment })
+                state.health.succeeded(now, &ejection, on_trial).then_some(Notice::Returned { deployment, mode })
             }
             HealthEffect::Neutral => {
                 if on_trial {
@@ -228,15 +254,16 @@ impl Pool {
         let already_out = out(&self.members[member]);
         let others_out = self.members.iter().filter(|m| out(m)).count() - usize::from(already_out);
         let allowed = others_out < health::ejection_cap(self.members.len(), ejection) && self.keeps_half(member, out);
+        let mode = self.settings.mode;
         let state = &mut self.members[member];
         let deployment = state.id;
         if allowed {
             let time = state.health.eject(now, ejection, random);
-            return Some(Notice::Ejected { deployment, time });
+            return Some(Notice::Ejected { deployment, time, mode });
         }
         let news = !matches!(state.health.state(), HealthState::Failing { .. });
         state.health.keep_failing(now);
-        news.then_some(Notice::KeptFailing { deployment })
+        news.then_some(Notice::KeptFailing { deployment, mode })
     }
 
     /// Whether at least half of the told capacity stays in rotation without `member`; where a size is not told, the
@@ -275,7 +302,12 @@ impl Pool {
 }
 
 impl Member {
-    fn candidate(&self, now: Instant, ejection: &EjectionSettings) -> Candidate {
+    /// Whether one more attempt could start here now if every request were enforced.
+    pub(super) fn would_have_room(&mut self, now: Instant) -> bool {
+        self.capacity.takes(now, self.shadow_in_flight)
+    }
+
+    pub(super) fn candidate(&self, now: Instant, ejection: &EjectionSettings) -> Candidate {
         Candidate {
             deployment: self.id,
             in_flight: self.capacity.in_flight(),

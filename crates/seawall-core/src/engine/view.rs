@@ -12,6 +12,8 @@ pub struct PoolView {
     pub pool: PoolId,
     /// Requests that wait.
     pub waiting: usize,
+    /// Observed requests that would wait if they were enforced.
+    pub would_wait: usize,
     /// Its deployments, in the order of the configuration.
     pub deployments: Vec<DeploymentView>,
 }
@@ -23,6 +25,8 @@ pub struct DeploymentView {
     pub deployment: DeploymentId,
     /// Attempts in flight.
     pub in_flight: u32,
+    /// Attempts that would be in flight if every request were enforced.
+    pub would_run: u32,
     /// The bound on them, where there is one.
     pub limit: Option<u32>,
     /// `healthy`, `failing`, `ejected` or `probing`.
@@ -43,12 +47,14 @@ impl Engine {
             .map(|(index, pool)| PoolView {
                 pool: PoolId::from_index(index),
                 waiting: pool.queue.len(),
+                would_wait: pool.shadow_line.len(),
                 deployments: pool
                     .members
                     .iter()
                     .map(|member| DeploymentView {
                         deployment: member.id,
                         in_flight: member.capacity.in_flight(),
+                        would_run: member.shadow_in_flight,
                         limit: member.capacity.limit(),
                         health: member.health.state().label(),
                         closed_for: member.capacity.closed_until().since(now),

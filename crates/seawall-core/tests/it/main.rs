@@ -6,6 +6,7 @@ mod conformance;
 mod ejection;
 mod life;
 mod line;
+mod observe;
 mod properties;
 mod retries;
 mod robustness;

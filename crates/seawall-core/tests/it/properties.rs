@@ -1,6 +1,6 @@
 //! Laws under random settings and random sequences of inputs.
 
-use crate::world::{at, millis, request, settings, tenant};
+use crate::world::{at, is_observed, millis, request, settings, tenant};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use seawall_core::Engine;
@@ -11,7 +11,7 @@ use seawall_core::id::{PoolId, RequestId, TenantId};
 use seawall_core::outcome::Outcome;
 use seawall_core::permit::Payment;
 use seawall_core::routing::REGISTRY;
-use seawall_core::settings::{Capacity, Criticality, Settings};
+use seawall_core::settings::{Capacity, Criticality, DeploymentSettings, Mode, Settings};
 use seawall_core::time::{Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -81,8 +81,10 @@ fn any_settings() -> impl Strategy<Value = Settings> {
     let deployment = (size, 1_u32..5, 0_u32..3, proptest::option::of(prop_oneof![Just("eu"), Just("us")]));
     let retry = (1_u32..3, 0_u32..60, 0_u32..3, 0_u32..60, 1_u64..12);
     let pool = (0..REGISTRY.len(), 0_u32..20, 0_u64..15_000, 1_u32..5, 1_u32..80);
-    (proptest::collection::vec(deployment, 1..7), retry, pool, any::<u64>()).prop_map(
-        |(deployments, retry, pool, seed)| {
+    let mode = prop_oneof![4 => Just(Mode::Enforce), 1 => Just(Mode::Observe)];
+    let modes = proptest::array::uniform4(mode);
+    (proptest::collection::vec(deployment, 1..7), retry, pool, modes, any::<u64>()).prop_map(
+        |(deployments, retry, pool, modes, seed)| {
             let sizes: Vec<_> = deployments.iter().map(|deployment| deployment.0).collect();
             let mut all = settings(&sizes);
             for (told, (_, weight, group, boundary)) in all.deployments.iter_mut().zip(deployments) {
@@ -93,6 +95,8 @@ fn any_settings() -> impl Strategy<Value = Settings> {
             all.tenants.extend([tenant("eu"), tenant("low")]);
             all.tenants[1].boundary = Some("eu".into());
             all.tenants[2].priority_ceiling = Criticality::SheddablePlus;
+            all.pools[0].mode = modes[3];
+            all.tenants.iter_mut().zip(modes).for_each(|(tenant, mode)| tenant.mode = mode);
             let settings = &mut all.pools[0];
             settings.policy = REGISTRY[pool.0].name.into();
             settings.queue.max_waiting = pool.1;
@@ -117,6 +121,8 @@ struct Host<'a> {
     now: Instant,
     arrivals: Vec<Arrival>,
     running: VecDeque<RequestId>,
+    /// Where the attempt of each request went last.
+    places: BTreeMap<RequestId, usize>,
     relaying: BTreeSet<RequestId>,
     attempts: BTreeMap<RequestId, u32>,
     ended: BTreeSet<RequestId>,
@@ -133,6 +139,7 @@ impl<'a> Host<'a> {
             now: Instant::ZERO,
             arrivals: Vec::new(),
             running: VecDeque::new(),
+            places: BTreeMap::new(),
             relaying: BTreeSet::new(),
             attempts: BTreeMap::new(),
             ended: BTreeSet::new(),
@@ -156,17 +163,34 @@ impl<'a> Host<'a> {
                     assert!(self.ended.insert(respond.request), "one answer for one arrival");
                     assert_eq!(respond.attempts, self.attempts.get(&respond.request).copied().unwrap_or(0));
                     check_form(respond.outcome, respond.form);
+                    assert!(
+                        respond.observed.is_none() || self.observes(respond.request),
+                        "a verdict on what is observed"
+                    );
                 }
                 Output::Notice(_) => {}
             }
         }
         let view = &self.engine.view(self.now)[0];
-        assert!(view.waiting <= self.settings.pools[0].queue.max_waiting as usize, "the line has a bound");
+        let most = self.settings.pools[0].queue.max_waiting as usize;
+        assert!(view.waiting <= most && view.would_wait <= most, "the line has a bound");
         let in_flight: u32 = view.deployments.iter().map(|deployment| deployment.in_flight).sum();
         assert_eq!(in_flight as usize, self.running.len());
         assert_eq!(self.engine.live(), self.running.len() + view.waiting, "who is neither running nor waiting ended");
-        for (view, told) in view.deployments.iter().zip(&self.settings.deployments) {
-            assert!(told.capacity.size().is_none_or(|size| view.in_flight <= size), "a told size is kept");
+    }
+
+    fn observes(&self, request: RequestId) -> bool {
+        is_observed(self.settings, &self.arrivals[usize::try_from(request.0).expect("small")])
+    }
+
+    /// What is observed is forwarded at once wherever it may go.
+    fn check_forwarded(&self, arrival: &Arrival) {
+        let boundary = &self.settings.tenants[arrival.tenant.index()].boundary;
+        let permitted = |told: &DeploymentSettings| boundary.is_none() || *boundary == told.boundary;
+        if self.settings.deployments.iter().any(permitted) {
+            assert!(self.running.contains(&arrival.request), "one attempt at once");
+        } else {
+            assert!(self.ended.contains(&arrival.request), "it may go nowhere");
         }
     }
 
@@ -175,14 +199,23 @@ impl<'a> Host<'a> {
         assert!(!self.running.contains(&request), "one attempt at a time");
         assert!(!self.relaying.contains(&request), "no attempt after the first byte");
         let arrival = self.arrivals[usize::try_from(request.0).expect("small")];
-        assert!(arrival.deadline.is_none_or(|deadline| deadline > self.now));
+        let most_attempts = if self.observes(request) {
+            1
+        } else {
+            assert!(arrival.deadline.is_none_or(|deadline| deadline > self.now));
+            let there = self.running.iter().filter(|running| self.places[*running] == deployment).count();
+            let told = self.settings.deployments[deployment].capacity.size();
+            assert!(told.is_none_or(|size| there < size as usize), "a told size is kept, whoever fills it");
+            self.settings.pools[0].retry.max_attempts
+        };
         let boundary = &self.settings.tenants[arrival.tenant.index()].boundary;
         assert!(boundary.is_none() || *boundary == self.settings.deployments[deployment].boundary, "residency");
         let made = self.attempts.entry(request).or_default();
         *made += 1;
-        assert!(*made <= self.settings.pools[0].retry.max_attempts);
+        assert!(*made <= most_attempts);
         assert_eq!(payment == Payment::Admission, *made == 1, "what follows the first is paid for");
         self.running.push_back(request);
+        self.places.insert(request, deployment);
         self.paid.entry(payment).or_default().push((self.now, arrival.tenant));
         self.check_budget(payment, arrival.tenant);
     }
@@ -236,6 +269,9 @@ impl<'a> Host<'a> {
                 };
                 self.arrivals.push(arrival);
                 self.input(Input::Arrived(arrival));
+                if is_observed(self.settings, &arrival) {
+                    self.check_forwarded(&arrival);
+                }
             }
             Step::End { which, end } => {
                 if !self.running.is_empty() {
@@ -275,7 +311,8 @@ impl<'a> Host<'a> {
         }
         assert_eq!(self.engine.live(), 0, "everything ends");
         assert_eq!(self.ended.len(), self.arrivals.len(), "with one answer each");
-        assert_eq!(self.engine.next_deadline().filter(|_| self.engine.live() > 0), None);
+        let view = &self.engine.view(self.now)[0];
+        assert!(view.would_wait == 0 && view.deployments.iter().all(|view| view.would_run == 0), "nor in the shadow");
     }
 }
 
@@ -325,6 +362,30 @@ fn the_laws_hold_for_every_host_that_keeps_the_contract() {
             Ok(())
         })
         .expect("the laws hold");
+}
+
+/// Law 12: whatever upstreams answer, one attempt at once for each arrival that may go somewhere, and no second one. The
+/// shadow keeps the bounds that enforcing would have kept.
+#[test]
+fn what_is_observed_gets_one_attempt_at_once_and_no_second_one() {
+    let strategy = (any_settings(), proptest::collection::vec(any_step(), 1..300));
+    runner(250)
+        .run(&strategy, |(mut settings, steps)| {
+            settings.set_mode(Mode::Observe);
+            let mut host = Host::new(&settings);
+            for step in &steps {
+                host.step(*step);
+                let view = &host.engine.view(host.now)[0];
+                prop_assert_eq!(view.waiting, 0);
+                for (view, told) in view.deployments.iter().zip(&settings.deployments) {
+                    prop_assert!(told.capacity.size().is_none_or(|size| view.would_run <= size), "{view:?}");
+                }
+            }
+            host.settle();
+            prop_assert!(host.attempts.values().all(|made| *made == 1));
+            Ok(())
+        })
+        .expect("what is observed is forwarded");
 }
 
 /// Nobody waits while there is room that it may use and nothing is owed: the line is empty, or every place that could
@@ -411,6 +472,7 @@ fn no_order_of_inputs_panics_or_leaks() {
                 let view = engine.view(at(ms));
                 let in_flight: u32 = view[0].deployments.iter().map(|deployment| deployment.in_flight).sum();
                 prop_assert_eq!(live, in_flight as usize + view[0].waiting);
+                prop_assert!(view[0].would_wait <= live);
             }
             // Everybody leaves: nothing is left.
             for id in 0..22 {
@@ -418,9 +480,8 @@ fn no_order_of_inputs_panics_or_leaks() {
             }
             prop_assert_eq!(engine.live(), 0);
             let view = engine.view(Instant::MAX);
-            prop_assert!(
-                view[0].waiting == 0 && view[0].deployments.iter().all(|deployment| deployment.in_flight == 0)
-            );
+            prop_assert_eq!((view[0].waiting, view[0].would_wait), (0, 0));
+            prop_assert!(view[0].deployments.iter().all(|view| (view.in_flight, view.would_run) == (0, 0)));
             Ok(())
         })
         .expect("nothing panics or leaks");

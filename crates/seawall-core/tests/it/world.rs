@@ -2,12 +2,12 @@
 
 use seawall_core::Engine;
 use seawall_core::classify::AttemptEnd;
-use seawall_core::engine::{Arrival, Input, Notice, Output, Respond};
+use seawall_core::engine::{Arrival, Input, Notice, Output, Respond, Verdict};
 use seawall_core::id::{AttemptId, DeploymentId, PoolId, RequestId, TenantId};
 use seawall_core::outcome::Outcome;
 use seawall_core::permit::Payment;
 use seawall_core::settings::{
-    Capacity, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, PoolSettings, QueueSettings,
+    Capacity, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, Mode, PoolSettings, QueueSettings,
     RetrySettings, Settings, TenantSettings, TimeoutSettings,
 };
 use seawall_core::time::{Duration, Instant};
@@ -96,6 +96,7 @@ pub(crate) struct World {
     pub(crate) busy: Vec<Duration>,
     pub(crate) most_running: Vec<u32>,
     pub(crate) arrivals: BTreeMap<RequestId, Arrival>,
+    settings: Settings,
     upstreams: Vec<Upstream>,
     client: Option<Client>,
     events: BTreeMap<(Instant, u64), Event>,
@@ -120,6 +121,7 @@ impl World {
             busy: vec![Duration::ZERO; count],
             most_running: vec![0; count],
             arrivals: BTreeMap::new(),
+            settings: settings.clone(),
             upstreams,
             client: None,
             events: BTreeMap::new(),
@@ -256,8 +258,14 @@ impl World {
         assert!(!self.responses.contains_key(&request), "no attempt after the answer");
         assert!(!self.relayed.contains(&request), "no attempt after the first byte");
         assert!(!self.running.contains_key(&request), "one attempt at a time");
-        assert!(deadline.is_none_or(|deadline| deadline > self.now), "no attempt past the deadline");
-        assert_eq!(deadline, self.arrivals[&request].deadline, "the caller's deadline travels with every attempt");
+        let arrival = &self.arrivals[&request];
+        if is_observed(&self.settings, arrival) {
+            assert_eq!(deadline, None, "no deadline cuts what is observed");
+            assert!(!self.made.contains_key(&request), "one attempt for what is observed");
+        } else {
+            assert!(deadline.is_none_or(|deadline| deadline > self.now), "no attempt past the deadline");
+            assert_eq!(deadline, arrival.deadline, "the caller's deadline travels with every attempt");
+        }
         let deployment = deployment.index();
         let call = Call { now: self.now, request, running: self.in_flight[deployment] };
         let answer = self.upstreams[deployment](&call);
@@ -281,6 +289,7 @@ impl World {
         assert!(!self.running.contains_key(&respond.request), "no answer while an attempt runs");
         let made = self.made.get(&respond.request).copied().unwrap_or(0);
         assert_eq!(made, respond.attempts, "the attempts are what was dispatched");
+        assert!(respond.observed.is_none() || is_observed(&self.settings, &self.arrivals[&respond.request]));
         let before = self.responses.insert(respond.request, (self.now, respond));
         assert!(before.is_none(), "one answer for one request");
         if let Some(client) = &mut self.client
@@ -308,6 +317,11 @@ impl World {
         self.responses.values().filter(|(_, respond)| respond.outcome == outcome).count()
     }
 
+    /// How many observed requests this would have happened to.
+    pub(crate) fn verdicts(&self, verdict: Verdict) -> usize {
+        self.responses.values().filter(|(_, respond)| respond.observed == Some(verdict)).count()
+    }
+
     pub(crate) fn attempts_at(&self, deployment: usize) -> usize {
         self.attempts.iter().filter(|attempt| attempt.deployment == deployment).count()
     }
@@ -321,8 +335,8 @@ impl World {
         assert_eq!(self.responses.len(), self.arrivals.len(), "every arrival ends");
         assert_eq!(self.engine.live(), 0);
         for pool in self.engine.view(self.now) {
-            assert_eq!(pool.waiting, 0);
-            assert!(pool.deployments.iter().all(|deployment| deployment.in_flight == 0));
+            assert_eq!((pool.waiting, pool.would_wait), (0, 0));
+            assert!(pool.deployments.iter().all(|deployment| (deployment.in_flight, deployment.would_run) == (0, 0)));
         }
     }
 
@@ -331,6 +345,12 @@ impl World {
         let mut all = views.iter().flat_map(|pool| &pool.deployments);
         all.find(|view| view.deployment.index() == deployment).expect("every deployment is in a view").health
     }
+}
+
+/// Whether this request is only observed.
+pub(crate) fn is_observed(settings: &Settings, arrival: &Arrival) -> bool {
+    let modes = [settings.pools[arrival.pool.index()].mode, settings.tenants[arrival.tenant.index()].mode];
+    modes.contains(&Mode::Observe)
 }
 
 /// A plain request of tenant 0 for pool 0.
@@ -351,6 +371,7 @@ pub(crate) fn settings(capacities: &[Capacity]) -> Settings {
     Settings {
         pools: vec![PoolSettings {
             name: "m".into(),
+            mode: Mode::Enforce,
             deployments: (0..capacities.len()).map(DeploymentId::from_index).collect(),
             policy: "priority".into(),
             queue: QueueSettings::default(),
@@ -386,6 +407,7 @@ fn deployment(index: usize, capacity: Capacity) -> DeploymentSettings {
 pub(crate) fn tenant(name: &str) -> TenantSettings {
     TenantSettings {
         name: name.into(),
+        mode: Mode::Enforce,
         pools: vec![PoolId(0)],
         priority_ceiling: Criticality::CriticalPlus,
         boundary: None,
