@@ -19,6 +19,8 @@ pub struct Options {
     pub end: Option<Nanos>,
     /// What of Seawall takes part.
     pub seawall: Seawall,
+    /// A protection of Seawall that is switched off.
+    pub without: Option<String>,
 }
 
 /// What of Seawall takes part in a run.
@@ -35,7 +37,7 @@ pub enum Seawall {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seed: 1, scale: 1.0, end: None, seawall: Seawall::Absent }
+        Self { seed: 1, scale: 1.0, end: None, seawall: Seawall::Absent, without: None }
     }
 }
 

@@ -126,6 +126,25 @@ impl Recorder {
         }
     }
 
+    /// Until which minute since midnight every count and level of two runs is the same.
+    pub fn same_until(&self, other: &Self) -> f64 {
+        let first_difference = |series: &Series| {
+            let values = other.values(&series.name).unwrap_or(&[]);
+            let same = |(left, right): (&f32, &f32)| left.to_bits() == right.to_bits();
+            series
+                .values
+                .iter()
+                .zip(values)
+                .position(|pair| !same(pair))
+                .unwrap_or(series.values.len().min(values.len()))
+        };
+        let counted = self.series.iter().filter(|series| series.kind != Kind::Mark);
+        let second = counted.map(first_difference).min().unwrap_or(0);
+        #[expect(clippy::cast_precision_loss, reason = "a day has few seconds")]
+        let minute = (self.start / SECOND + second as Nanos) as f64 / 60.0;
+        minute
+    }
+
     /// The names of all series, in the order in which they were opened.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.series.iter().map(|series| series.name.as_str())
