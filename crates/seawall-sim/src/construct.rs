@@ -1,7 +1,10 @@
 //! From a scenario to a world that can be run.
 
 use crate::Nanos;
-use crate::actors::{LayerActor, LinkActor, ModelPoolActor, PopulationActor, RouterActor, Surroundings};
+use crate::actors::{
+    LayerActor, LinkActor, ModelPoolActor, PopulationActor, ResultCacheActor, RouterActor, Surroundings,
+    WorkerPoolActor,
+};
 use crate::calls::ActorId;
 use crate::context::Actor;
 use crate::world::World;
@@ -110,7 +113,15 @@ fn add_actors(world: &mut World, around: &Surroundings<'_>, _options: &Options, 
         let actor = ModelPoolActor::new(settings, around, world.recorder());
         add(world, &settings.name, Ok(Box::new(actor)));
     }
-    // The kinds of case B and C join here, in the order of `Scenario::actors`.
+    for settings in &scenario.worker_pool {
+        let actor = WorkerPoolActor::new(settings, around, world.recorder());
+        add(world, &settings.name, Ok(Box::new(actor)));
+    }
+    for settings in &scenario.result_cache {
+        let actor = ResultCacheActor::new(settings, around, world.recorder());
+        add(world, &settings.name, Ok(Box::new(actor)));
+    }
+    // The kinds of case C join here, in the order of `Scenario::actors`.
     for settings in &scenario.link {
         add(world, &settings.name, Ok(Box::new(LinkActor::new(settings, around))));
     }

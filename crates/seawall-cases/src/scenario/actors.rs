@@ -34,11 +34,11 @@ pub struct Population {
     /// Whether its requests are very large ones.
     #[serde(default)]
     pub large: bool,
-    /// Share of requests that ask again for what an earlier request of this population asked for.
+    /// Share of requests that ask again for what an earlier request of this population was answered.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub repeat_share: f64,
-    /// How long ago that earlier request was at the most.
+    /// How long ago that answer was at the most.
     #[serde(default = "half_an_hour")]
     pub repeat_within: Span,
     /// Number of accounts that its requests are for, all equally often; 0: each request is for something new.

@@ -100,6 +100,13 @@ fn targets(scenario: &Scenario, kinds: &Kinds<'_>, faults: &mut Vec<Fault>) {
             edges.entry(&actor.name).or_default().push(to);
         }
     }
+    for (index, actor) in scenario.worker_pool.iter().enumerate() {
+        let Some(to) = &actor.writes_to else { continue };
+        if kinds.get(to.as_str()) != Some(&"result_cache") {
+            let message = format!("`{}` writes results to `{to}`, which is not a result cache", actor.name);
+            push(faults, format!("worker_pool[{index}].writes_to"), message, "name a `[[result_cache]]`".to_owned());
+        }
+    }
     for (index, actor) in scenario.result_cache.iter().enumerate() {
         edge(format!("result_cache[{index}].to"), &actor.name, &actor.to, faults);
         edges.entry(&actor.name).or_default().push(&actor.to);

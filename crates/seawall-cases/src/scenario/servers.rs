@@ -181,7 +181,7 @@ pub struct WorkerPool {
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub waiter_limit_spread: f64,
-    /// Whether a duplicate leaves its slot at its own caller's deadline.
+    /// Whether a duplicate leaves its slot when its own caller leaves, at that caller's deadline.
     #[serde(default)]
     pub waiters_leave_at_deadline: bool,
     /// The wait that a refusal states.
@@ -192,15 +192,26 @@ pub struct WorkerPool {
     pub refusal_wait_spread: f64,
     /// How it scales.
     pub autoscaler: Option<Autoscaler>,
+    /// The result cache that it writes the result of each finished document to, whether or not somebody still waits.
+    pub writes_to: Option<String>,
+    /// A document counts as recomputed if it was finished before within this time. It is only counted, nothing else.
+    #[serde(default = "one_hour")]
+    pub recomputed_within: Span,
+}
+
+const fn one_hour() -> Span {
+    Span::from_secs(3600)
 }
 
 /// What happens to a request whose document is being processed already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Duplicates {
-    /// It takes a slot of its own and waits there for the result.
+    /// It waits without a slot while somebody else still waits for that document. Once all of those have left, the
+    /// work counts as abandoned although it goes on: the request then takes a slot of its own and waits there for the
+    /// result.
     WaitInSlot,
-    /// It waits for the result without a slot.
+    /// It waits for the result without a slot, always.
     Join,
     /// It is processed a second time.
     Recompute,

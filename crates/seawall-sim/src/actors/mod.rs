@@ -4,15 +4,21 @@ mod layer;
 mod link;
 mod model_pool;
 mod population;
+mod result_cache;
 mod rollout;
 mod router;
+mod sharing;
+mod worker_pool;
 
 pub use layer::LayerActor;
 pub use link::LinkActor;
 pub use model_pool::ModelPoolActor;
 pub use population::PopulationActor;
+pub use result_cache::ResultCacheActor;
 pub use rollout::Rollout;
 pub use router::RouterActor;
+pub use sharing::Sharing;
+pub use worker_pool::WorkerPoolActor;
 
 use crate::calls::ActorId;
 use seawall_cases::scenario::Scenario;

@@ -36,6 +36,7 @@ struct Series {
     attempts: SeriesId,
     succeeded: SeriesId,
     failed: SeriesId,
+    lost: SeriesId,
     timeouts: SeriesId,
     returns: SeriesId,
     open: SeriesId,
@@ -56,8 +57,8 @@ pub struct PopulationActor {
     timeouts: Option<Timeouts>,
     streams: Streams,
     live: Slab<Live>,
-    waiting_to_resubmit: Slab<(Facts, u32)>,
-    /// What was asked for lately, for those who ask again.
+    waiting_to_resubmit: Slab<Later>,
+    /// What was answered lately, for those who ask again.
     recent: VecDeque<(Nanos, u64, Nanos)>,
     next_key: u64,
     epoch: u64,
@@ -73,6 +74,15 @@ struct Live {
     progress: Progress,
     outbound: Option<CallId>,
     resubmissions: u32,
+    is_repeat: bool,
+}
+
+/// A request that failed for good and comes again.
+#[derive(Debug)]
+struct Later {
+    facts: Facts,
+    resubmissions: u32,
+    is_repeat: bool,
 }
 
 impl PopulationActor {
@@ -109,6 +119,7 @@ impl PopulationActor {
                 attempts: series("attempts"),
                 succeeded: series("succeeded"),
                 failed: series("failed"),
+                lost: series("lost"),
                 timeouts: series("timeouts"),
                 returns: series("returns"),
                 open: recorder.level(format!("{name}.open")),
@@ -148,7 +159,7 @@ impl PopulationActor {
     fn arrive_one(&mut self, work: Option<Work>, context: &mut Context<'_>) {
         let now = context.now();
         let drawn = work.map_or(0, |work| self.streams.work.lognormal(work.mean.nanos, work.sigma));
-        let (key, work_nanos) = self.key(now, drawn);
+        let (key, work_nanos, is_repeat) = self.key(now, drawn);
         let model = self.models[self.streams.keys.below(self.models.len())];
         let facts = Facts {
             number: 0,
@@ -164,17 +175,17 @@ impl PopulationActor {
             upstream: 0,
         };
         context.count(self.series.requests);
-        self.submit(facts, 0, context);
+        self.submit(Later { facts, resubmissions: 0, is_repeat }, context);
     }
 
-    /// What a request is for, and its work: the same document has the same work.
-    fn key(&mut self, now: Nanos, work: Nanos) -> (u64, Nanos) {
+    /// What a request is for, its work, and whether it asks again: the same document has the same work.
+    fn key(&mut self, now: Nanos, work: Nanos) -> (u64, Nanos, bool) {
         if self.settings.accounts > 0 {
             let account = self.streams.keys.below(self.settings.accounts as usize) as u64;
-            return (mix(self.name_hash ^ account), work);
+            return (mix(self.name_hash ^ account), work, false);
         }
         self.next_key += 1;
-        let new = (mix(self.name_hash.wrapping_add(self.next_key)), work);
+        let new = (mix(self.name_hash.wrapping_add(self.next_key)), work, false);
         if self.settings.repeat_share <= 0.0 {
             return new;
         }
@@ -183,16 +194,15 @@ impl PopulationActor {
         }
         if self.streams.keys.chance(self.settings.repeat_share) && !self.recent.is_empty() {
             let (_, key, work) = self.recent[self.streams.keys.below(self.recent.len())];
-            return (key, work);
+            return (key, work, true);
         }
-        self.recent.push_back((now, new.0, work));
         new
     }
 
-    fn submit(&mut self, facts: Facts, resubmissions: u32, context: &mut Context<'_>) {
+    fn submit(&mut self, Later { facts, resubmissions, is_repeat }: Later, context: &mut Context<'_>) {
         let request = context.open_request(facts);
         let progress = self.retry.begin();
-        let live = Live { request, since: context.now(), made: 0, progress, outbound: None, resubmissions };
+        let live = Live { request, since: context.now(), made: 0, progress, outbound: None, resubmissions, is_repeat };
         let place = self.live.insert(live);
         context.level(self.series.open, crate::actors::number(self.live.len()));
         if let Some(patience) = self.settings.patience {
@@ -235,6 +245,10 @@ impl PopulationActor {
         live.outbound = None;
         if reply.is_success() {
             context.count(self.series.succeeded);
+            if self.settings.repeat_share > 0.0 && !live.is_repeat {
+                let facts = context.facts(live.request);
+                self.recent.push_back((context.now(), facts.key, facts.work));
+            }
             return self.finish(place, context);
         }
         let elapsed = context.now() - live.since;
@@ -254,8 +268,10 @@ impl PopulationActor {
             #[expect(clippy::cast_precision_loss, reason = "spans are far below 2^53 microseconds")]
             let extra = self.streams.waits.exponential(spread.nanos as f64);
             let facts = *context.facts(live.request);
-            let later = self.waiting_to_resubmit.insert((facts, live.resubmissions + 1));
-            context.timer(after.nanos + extra, RESUBMIT, later);
+            let later = Later { facts, resubmissions: live.resubmissions + 1, is_repeat: live.is_repeat };
+            context.timer(after.nanos + extra, RESUBMIT, self.waiting_to_resubmit.insert(later));
+        } else {
+            context.count(self.series.lost);
         }
         self.finish(place, context);
     }
@@ -316,10 +332,10 @@ impl Actor for PopulationActor {
             BATCH if data == self.epoch => self.batch(context),
             AGAIN => self.attempt(data, context),
             RESUBMIT => {
-                if let Some((facts, resubmissions)) = self.waiting_to_resubmit.remove(data) {
+                if let Some(later) = self.waiting_to_resubmit.remove(data) {
                     context.count(self.series.resubmitted);
-                    let facts = Facts { arrived: context.now(), attempts: 0, upstream: 0, ..facts };
-                    self.submit(facts, resubmissions, context);
+                    let facts = Facts { arrived: context.now(), attempts: 0, upstream: 0, ..later.facts };
+                    self.submit(Later { facts, ..later }, context);
                 }
             }
             BURST => self.burst(data, context),
