@@ -1,5 +1,6 @@
 //! The kinds of actors, one file each.
 
+mod fleet;
 mod layer;
 mod link;
 mod model_pool;
@@ -68,6 +69,25 @@ impl<'a> Surroundings<'a> {
         let known = self.models.iter().enumerate();
         let chosen = known.filter(|(_, model)| names.is_empty() || names.iter().any(|name| name == *model));
         chosen.map(|(index, _)| u16::try_from(index).unwrap_or(u16::MAX)).collect()
+    }
+
+    /// The models that can be had at an actor, through layers and links too.
+    pub fn models_behind(&self, name: &str) -> Vec<u16> {
+        let scenario = self.scenario;
+        if let Some(pool) = scenario.model_pool.iter().find(|pool| pool.name == name) {
+            return self.model_numbers(&pool.models);
+        }
+        if let Some(engine) = scenario.engine.iter().find(|engine| engine.name == name) {
+            return self.model_numbers(&engine.models);
+        }
+        self.next_of(name).map_or_else(|| self.model_numbers(&[]), |to| self.models_behind(to))
+    }
+
+    /// Where a layer or a link sends its requests.
+    fn next_of(&self, name: &str) -> Option<&'a str> {
+        let layers = self.scenario.layer.iter().map(|layer| (&layer.name, &layer.to));
+        let mut all = layers.chain(self.scenario.link.iter().map(|link| (&link.name, &link.to)));
+        all.find(|(from, _)| *from == name).map(|(_, to)| to.as_str())
     }
 }
 

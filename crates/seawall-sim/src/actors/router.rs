@@ -1,5 +1,6 @@
 //! A naive router: instances that take what comes until their memory is full, and then lose all of it.
 
+use super::fleet::{self, Fleet};
 use super::{Surroundings, number};
 use crate::Nanos;
 use crate::calls::{ActorId, Call, CallId, Reply};
@@ -8,23 +9,18 @@ use crate::random::{Stream, nanos};
 use crate::recorder::{Recorder, SeriesId};
 use crate::slab::Slab;
 use crate::timeouts::Timeouts;
-use seawall_cases::scenario::{Event, Form, Router, RouterScaling};
+use seawall_cases::scenario::{Event, Form, Router};
 use std::collections::VecDeque;
 
 const SERVED: u16 = 0;
-const BACK: u16 = 1;
-const SCALE: u16 = 2;
-const TIMEOUT: u16 = 3;
+const TIMEOUT: u16 = 1;
 
+/// What one instance of the fleet holds.
 #[derive(Debug, Default)]
 struct Instance {
-    up: bool,
-    /// Counts its lives: a timer of an earlier one means nothing.
-    life: u32,
     queue: VecDeque<u64>,
     serving: Option<u64>,
     members: Vec<u64>,
-    busy_nanos: Nanos,
 }
 
 #[derive(Debug)]
@@ -46,8 +42,6 @@ struct Series {
     crashes: SeriesId,
     unreachable: SeriesId,
     upstream: SeriesId,
-    instances: SeriesId,
-    up: SeriesId,
     in_flight: SeriesId,
     most_attempts: SeriesId,
 }
@@ -59,21 +53,14 @@ pub struct RouterActor {
     /// Which of `to` serve a model.
     serving_models: Vec<Vec<u16>>,
     service: Nanos,
-    memory: f64,
-    features: Vec<(String, f64)>,
-    restart: Nanos,
-    restart_spread: f64,
     attempts: u32,
     counts_attempts: bool,
-    scaling: Option<RouterScaling>,
     timeouts: Option<Timeouts>,
+    fleet: Fleet,
+    /// As many as the fleet had when last asked.
     instances: Vec<Instance>,
-    up: Vec<u32>,
     held: Slab<Held>,
-    crashed_lately: bool,
-    down: bool,
     balancing: Stream,
-    restarts: Stream,
     series: Series,
 }
 
@@ -81,28 +68,17 @@ impl RouterActor {
     /// The router that the scenario describes.
     pub fn new(settings: &Router, around: &Surroundings<'_>, recorder: &mut Recorder) -> Self {
         let name = &settings.name;
-        let count = settings.instances as usize;
-        let mut instances: Vec<Instance> = Vec::new();
-        instances.resize_with(count, || Instance { up: true, ..Instance::default() });
         Self {
             to: settings.to.iter().map(|to| around.id(to)).collect(),
-            serving_models: settings.to.iter().map(|to| models_behind(to, around)).collect(),
+            serving_models: settings.to.iter().map(|to| around.models_behind(to)).collect(),
             service: nanos(1e9 / (settings.rate_per_second * around.scale)),
-            memory: f64::from(settings.memory_in_flight) * around.scale,
-            features: settings.feature.iter().map(|feature| (feature.name.clone(), feature.memory_percent)).collect(),
-            restart: settings.restart.nanos,
-            restart_spread: settings.restart_spread,
             attempts: settings.attempts,
             counts_attempts: around.scenario.scenario.attempts_at.contains(name),
-            scaling: settings.autoscaler.clone(),
             timeouts: settings.attempt_timeout.map(|span| Timeouts::new(span.nanos, TIMEOUT)),
-            instances,
-            up: (0..settings.instances).collect(),
+            fleet: Fleet::new(settings, around, recorder),
+            instances: Vec::new(),
             held: Slab::default(),
-            crashed_lately: false,
-            down: false,
             balancing: around.stream(name, "balancing"),
-            restarts: around.stream(name, "restarts"),
             series: Series {
                 attempts: recorder.count(format!("{name}.attempts")),
                 attempts_by_workload: by_workload(recorder, around, name, "attempts"),
@@ -111,23 +87,10 @@ impl RouterActor {
                 crashes: recorder.count(format!("{name}.crashes")),
                 unreachable: recorder.count(format!("{name}.unreachable")),
                 upstream: recorder.count(format!("{name}.upstream")),
-                instances: recorder.level(format!("{name}.instances")),
-                up: recorder.level(format!("{name}.up")),
                 in_flight: recorder.level(format!("{name}.in_flight")),
                 most_attempts: recorder.mark(format!("{name}.most_attempts")),
             },
         }
-    }
-
-    /// Requests in flight that an instance's memory holds.
-    fn memory_in_flight(&self) -> f64 {
-        let taken: f64 = self.features.iter().map(|(_, percent)| percent).sum();
-        self.memory * (1.0 - taken / 100.0)
-    }
-
-    fn levels(&self, context: &mut Context<'_>) {
-        context.level(self.series.instances, number(self.instances.len()));
-        context.level(self.series.up, number(self.up.len()));
     }
 
     fn serve_next(&mut self, index: u32, context: &mut Context<'_>) {
@@ -138,20 +101,16 @@ impl RouterActor {
         while let Some(place) = instance.queue.pop_front() {
             if self.held.get(place).is_some() {
                 instance.serving = Some(place);
-                context.timer(self.service, SERVED, (u64::from(instance.life) << 32) | u64::from(index));
+                context.timer(self.service, SERVED, self.fleet.mark(index));
                 return;
             }
         }
     }
 
     fn served(&mut self, data: u64, context: &mut Context<'_>) {
-        let (life, index) = (data >> 32, u32::try_from(data & 0xffff_ffff).unwrap_or(u32::MAX));
-        let instance = &mut self.instances[index as usize];
-        if u64::from(instance.life) != life {
-            return;
-        }
-        instance.busy_nanos += self.service;
-        if let Some(place) = instance.serving.take() {
+        let Some(index) = self.fleet.alive(data) else { return };
+        self.fleet.worked(index, self.service);
+        if let Some(place) = self.instances[index as usize].serving.take() {
             self.forward(place, context);
         }
         self.serve_next(index, context);
@@ -215,15 +174,8 @@ impl RouterActor {
 
     /// An instance is gone, and all that it held with it.
     fn crash(&mut self, index: u32, context: &mut Context<'_>) {
-        let instance = &mut self.instances[index as usize];
-        instance.up = false;
-        instance.life += 1;
-        instance.queue.clear();
-        instance.serving = None;
-        let members = core::mem::take(&mut instance.members);
-        self.up.retain(|up| *up != index);
-        self.crashed_lately = true;
-        for place in members {
+        let instance = core::mem::take(&mut self.instances[index as usize]);
+        for place in instance.members {
             let Some(held) = self.held.remove(place) else { continue };
             if let Some(outbound) = held.outbound {
                 context.abandon(outbound);
@@ -232,58 +184,8 @@ impl RouterActor {
             context.reply(held.inbound, Reply::failure(Form::ConnectionLost));
         }
         context.level(self.series.in_flight, number(self.held.len()));
-        self.levels(context);
-        if !self.down {
-            let restart = self.restarts.around(self.restart, self.restart_spread);
-            context.timer(restart, BACK, u64::from(index));
-        }
+        self.fleet.lose(index, context);
     }
-
-    fn back(&mut self, index: u32, context: &mut Context<'_>) {
-        let instance = &mut self.instances[index as usize];
-        if !instance.up && !self.down {
-            instance.up = true;
-            self.up.push(index);
-            self.up.sort_unstable();
-            self.levels(context);
-        }
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "spans are far below 2^53 microseconds")]
-    fn scale(&mut self, context: &mut Context<'_>) {
-        let Some(scaling) = &self.scaling else { return };
-        let (every, start, quota, busy_above) =
-            (scaling.every.nanos, scaling.start.nanos, scaling.quota, scaling.busy_above);
-        context.timer(every, SCALE, 0);
-        let busy: Nanos = self.instances.iter_mut().map(|instance| core::mem::take(&mut instance.busy_nanos)).sum();
-        let is_busy = busy as f64 > busy_above * every as f64 * number(self.up.len().max(1));
-        let crashed = core::mem::take(&mut self.crashed_lately);
-        if (is_busy || crashed) && self.instances.len() < quota as usize {
-            self.add_instance(start, context);
-        }
-    }
-
-    fn add_instance(&mut self, start: Nanos, context: &mut Context<'_>) {
-        self.instances.push(Instance::default());
-        self.levels(context);
-        context.timer(start, BACK, self.instances.len() as u64 - 1);
-    }
-}
-
-/// The models that can be had at an actor, through layers and links too.
-fn models_behind(name: &str, around: &Surroundings<'_>) -> Vec<u16> {
-    let scenario = around.scenario;
-    if let Some(pool) = scenario.model_pool.iter().find(|pool| pool.name == name) {
-        return around.model_numbers(&pool.models);
-    }
-    if let Some(engine) = scenario.engine.iter().find(|engine| engine.name == name) {
-        return around.model_numbers(&engine.models);
-    }
-    let next = scenario.layer.iter().map(|layer| (&layer.name, &layer.to));
-    let next = next.chain(scenario.link.iter().map(|link| (&link.name, &link.to)));
-    next.into_iter()
-        .find(|(from, _)| *from == name)
-        .map_or_else(|| around.model_numbers(&[]), |(_, to)| models_behind(to, around))
 }
 
 fn by_workload(recorder: &mut Recorder, around: &Surroundings<'_>, name: &str, metric: &str) -> Vec<SeriesId> {
@@ -292,10 +194,7 @@ fn by_workload(recorder: &mut Recorder, around: &Surroundings<'_>, name: &str, m
 
 impl Actor for RouterActor {
     fn start(&mut self, context: &mut Context<'_>) {
-        self.levels(context);
-        if let Some(scaling) = &self.scaling {
-            context.timer(scaling.every.nanos, SCALE, 0);
-        }
+        self.fleet.start(context);
     }
 
     fn arrive(&mut self, call: CallId, context: &mut Context<'_>) {
@@ -309,12 +208,12 @@ impl Actor for RouterActor {
             let attempts = facts.attempts;
             context.raise(self.series.most_attempts, f64::from(attempts));
         }
-        if self.up.is_empty() {
+        let Some(index) = self.fleet.pick(&mut self.balancing) else {
             context.count(self.series.unreachable);
             context.count(self.series.failed);
             return context.reply(call, Reply::failure(Form::ConnectionRefused));
-        }
-        let index = self.up[self.balancing.below(self.up.len())];
+        };
+        self.instances.resize_with(self.fleet.len(), Instance::default);
         let members = &mut self.instances[index as usize].members;
         let held = Held {
             inbound: call,
@@ -329,12 +228,17 @@ impl Actor for RouterActor {
         if let Some(call) = context.call_mut(call) {
             call.state = place;
         }
-        if number(count) > self.memory_in_flight() {
+        if number(count) > self.fleet.memory_in_flight() {
             context.count(self.series.crashes);
             return self.crash(index, context);
         }
         context.level(self.series.in_flight, number(self.held.len()));
-        self.instances[index as usize].queue.push_back(place);
+        let instance = &mut self.instances[index as usize];
+        instance.queue.push_back(place);
+        if instance.queue.len() > 2 * count + 16 {
+            // Those whose callers have left take no room.
+            instance.queue.retain(|place| self.held.get(*place).is_some());
+        }
         self.serve_next(index, context);
     }
 
@@ -354,8 +258,7 @@ impl Actor for RouterActor {
     fn timer(&mut self, kind: u16, data: u64, context: &mut Context<'_>) {
         match kind {
             SERVED => self.served(data, context),
-            BACK => self.back(u32::try_from(data).unwrap_or(u32::MAX), context),
-            SCALE => self.scale(context),
+            fleet::FIRST_KIND.. => self.fleet.timer(kind, data, context),
             _ => {
                 while let Some(call) = self.timeouts.as_mut().and_then(|timeouts| timeouts.next_due(context)) {
                     let place = context.call(call).map_or(u64::MAX, |call| call.token);
@@ -367,30 +270,9 @@ impl Actor for RouterActor {
     }
 
     fn change(&mut self, event: &Event, context: &mut Context<'_>) {
-        let change = &event.change;
-        if let Some(feature) = &change.feature_off {
-            self.features.retain(|(name, _)| name != feature);
-        }
-        for _ in 0..change.instances.unwrap_or(0) {
-            self.add_instance(self.restart, context);
-        }
-        if let Some(part) = change.restart {
-            let count = nanos(libm::round(number(self.up.len()) * part));
-            for index in self.up.clone().into_iter().take(usize::try_from(count).unwrap_or(usize::MAX)) {
-                self.crash(index, context);
-            }
-        }
-        if let Some(down) = change.down {
-            self.down = down;
-            if down {
-                for index in self.up.clone() {
-                    self.crash(index, context);
-                }
-            } else {
-                for index in 0..self.instances.len() {
-                    context.timer(self.restart, BACK, index as u64);
-                }
-            }
+        for index in self.fleet.change(&event.change, context) {
+            self.instances.resize_with(self.fleet.len(), Instance::default);
+            self.crash(index, context);
         }
     }
 
