@@ -2,8 +2,8 @@
 
 use crate::Nanos;
 use crate::actors::{
-    LayerActor, LinkActor, ModelPoolActor, PopulationActor, ResultCacheActor, RouterActor, Surroundings,
-    WorkerPoolActor,
+    EngineActor, LayerActor, LinkActor, LookupCacheActor, ModelPoolActor, PopulationActor, ResultCacheActor,
+    RouterActor, ServiceActor, Surroundings, TierActor, WorkerPoolActor,
 };
 use crate::calls::ActorId;
 use crate::context::Actor;
@@ -113,6 +113,10 @@ fn add_actors(world: &mut World, around: &Surroundings<'_>, _options: &Options, 
         let actor = ModelPoolActor::new(settings, around, world.recorder());
         add(world, &settings.name, Ok(Box::new(actor)));
     }
+    for settings in &scenario.engine {
+        let actor = EngineActor::new(settings, around, world.recorder());
+        add(world, &settings.name, Ok(Box::new(actor)));
+    }
     for settings in &scenario.worker_pool {
         let actor = WorkerPoolActor::new(settings, around, world.recorder());
         add(world, &settings.name, Ok(Box::new(actor)));
@@ -121,7 +125,18 @@ fn add_actors(world: &mut World, around: &Surroundings<'_>, _options: &Options, 
         let actor = ResultCacheActor::new(settings, around, world.recorder());
         add(world, &settings.name, Ok(Box::new(actor)));
     }
-    // The kinds of case C join here, in the order of `Scenario::actors`.
+    for settings in &scenario.lookup_cache {
+        let actor = LookupCacheActor::new(settings, around, world.recorder());
+        add(world, &settings.name, actor.map(|actor| Box::new(actor) as Box<dyn Actor>));
+    }
+    for settings in &scenario.service {
+        let actor = ServiceActor::new(settings, around, world.recorder());
+        add(world, &settings.name, Ok(Box::new(actor)));
+    }
+    for settings in &scenario.tier {
+        let actor = TierActor::new(settings, around, world.recorder());
+        add(world, &settings.name, Ok(Box::new(actor)));
+    }
     for settings in &scenario.link {
         add(world, &settings.name, Ok(Box::new(LinkActor::new(settings, around))));
     }

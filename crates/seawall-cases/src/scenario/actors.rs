@@ -41,7 +41,7 @@ pub struct Population {
     /// How long ago that answer was at the most.
     #[serde(default = "half_an_hour")]
     pub repeat_within: Span,
-    /// Number of accounts that its requests are for, all equally often; 0: each request is for something new.
+    /// Number of accounts that its requests are for, all equally often; 0: each request is for something new. Scales.
     #[serde(default)]
     #[schemars(range(min = 0, max = 10_000_000))]
     pub accounts: u32,

@@ -42,14 +42,15 @@ pub struct Change {
     pub to: Option<String>,
     /// Router: the feature of that name is switched off.
     pub feature_off: Option<String>,
-    /// Router, service: instances on top (of a service: on the nodes that it has).
+    /// Router, service: instances on top (of a service: on the nodes that it has). Of a service, over a time: one by
+    /// one.
     pub instances: Option<u32>,
-    /// Service: nodes on top.
+    /// Service: nodes on top, each with a table of its own; instances that come later are put on the emptiest nodes.
     pub nodes: Option<u32>,
     /// Router, service: this part of the instances is restarted.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub restart: Option<f64>,
-    /// Model pool: factor of its capacity. Engine: factor of its speed. Tier: factor of its rate.
+    /// Model pool: factor of its capacity. Engine: factor of its speed. Tier: factor of its rate, for what comes later.
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub capacity_factor: Option<f64>,
     /// Worker pool: slots on top. Scales.
@@ -58,11 +59,12 @@ pub struct Change {
     pub accelerator_units: Option<f64>,
     /// Lookup cache, result cache: what it keeps is gone. Over a time: instance by instance.
     pub clear: Option<bool>,
-    /// Lookup cache: lookups do not find what it keeps. Over a time: instance by instance.
+    /// Lookup cache: lookups go on without looking at what it keeps. Over a time: instance by instance.
     pub bypass: Option<bool>,
     /// Service: what its health check needs. Over a time: instance by instance.
     pub health_depends_on: Option<HealthDependence>,
-    /// Service: compute of an instance; more does nothing where connections are what is short.
+    /// Service: factor of the compute of an instance; more does nothing where connections are what is short.
+    #[schemars(extend("exclusiveMinimum" = 0.0, "maximum" = 1000.0))]
     pub compute_factor: Option<f64>,
     /// Router, model pool, engine, service, tier: gone (`true`) or back (`false`).
     pub down: Option<bool>,

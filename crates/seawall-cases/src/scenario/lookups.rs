@@ -16,19 +16,23 @@ pub struct LookupCache {
     /// Its instances, each with a cache of its own; a request goes to one at random.
     #[schemars(range(min = 1, max = 10_000))]
     pub instances: u32,
-    /// How long an instance keeps what it looked up.
+    /// How long an instance keeps what it looked up, from the lookup on; reading it does not make it stay longer.
     pub keeps: Span,
-    /// Whether the caches are as full at the start as they are on any day.
+    /// Whether the caches are as full at the start as they are on any day. Only for populations with accounts.
     #[serde(default)]
     pub starts_warm: bool,
     /// How it retries lookups.
     #[serde(default)]
     pub retry: super::Retry,
-    /// How long it waits for one lookup.
+    /// How long it waits for the answer to one attempt of a lookup.
     pub attempt_timeout: Option<Span>,
 }
 
 /// A service on nodes, each with one table of connections that its instances share.
+///
+/// A request takes one place in the table of its instance's node for each tier that it is read from; without a free
+/// place the connection is refused and the request fails. An instance does not notice that a caller has left: it goes
+/// on, and the place stays taken until the tier has answered.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
@@ -45,6 +49,11 @@ pub struct Service {
     pub ports_per_node: u32,
     /// How long a connection's place stays taken after the connection is closed.
     pub port_hold_after: Span,
+    /// Time that an instance itself spends on a request, without any connection; twice the compute halves it.
+    #[serde(default)]
+    pub own_time: Span,
+    /// Time until a new instance, or one that an event restarts, runs; without it, the `restart` of the health check.
+    pub start: Option<Span>,
     /// The tier that every request is read from.
     pub to: String,
     /// The tier that some requests are read from as well.
@@ -56,7 +65,7 @@ pub struct Service {
     pub health: HealthCheck,
 }
 
-/// A health check that restarts instances.
+/// A health check that restarts instances. An instance that has started serves from its first check that passes.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HealthCheck {
@@ -65,7 +74,7 @@ pub struct HealthCheck {
     /// Checks in a row that have to fail for a restart.
     #[schemars(range(min = 1, max = 100))]
     pub misses: u32,
-    /// Time until a restarted instance is back.
+    /// Time until an instance runs again that the check has restarted, the growing waits of a restart loop included.
     pub restart: Span,
     /// How far that time varies, as a part of it.
     #[serde(default)]
@@ -75,7 +84,7 @@ pub struct HealthCheck {
     pub depends_on: HealthDependence,
 }
 
-/// A single queue with a finite rate.
+/// A single queue with a finite rate. What it has taken it also serves when the caller has left.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tier {

@@ -124,7 +124,7 @@ pub struct Engine {
     /// Requests that run at once. Scales.
     #[schemars(range(min = 1))]
     pub slots: u32,
-    /// Requests that may wait inside; more are refused.
+    /// Requests that may wait inside; more are refused. Scales.
     #[serde(default = "no_waiting")]
     pub waiting_limit: u32,
     /// Service of one request, where it does not depend on its tokens.
@@ -137,6 +137,10 @@ pub struct Engine {
     #[serde(default = "decode")]
     #[schemars(range(min = 1))]
     pub decode_tokens_per_second: u32,
+    /// How much each further running request slows the answers of the others, in percent.
+    #[serde(default = "batch_slowdown")]
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub batch_slowdown_percent: f64,
     /// Whether it goes on with a request whose caller has left.
     #[serde(default)]
     pub works_on: bool,
@@ -152,6 +156,10 @@ const fn prefill() -> u32 {
 
 const fn decode() -> u32 {
     50
+}
+
+const fn batch_slowdown() -> f64 {
+    1.0
 }
 
 /// A pool of workers that process documents on shared accelerators.

@@ -1,26 +1,37 @@
 //! The kinds of actors, one file each.
 
+mod engine;
 mod fleet;
 mod layer;
 mod link;
+mod lookup_cache;
 mod model_pool;
 mod population;
 mod result_cache;
 mod rollout;
 mod router;
+mod service;
 mod sharing;
+mod tier;
+#[cfg(test)]
+mod trial;
 mod worker_pool;
 
+pub use engine::EngineActor;
 pub use layer::LayerActor;
 pub use link::LinkActor;
+pub use lookup_cache::LookupCacheActor;
 pub use model_pool::ModelPoolActor;
 pub use population::PopulationActor;
 pub use result_cache::ResultCacheActor;
 pub use rollout::Rollout;
 pub use router::RouterActor;
+pub use service::ServiceActor;
 pub use sharing::Sharing;
+pub use tier::TierActor;
 pub use worker_pool::WorkerPoolActor;
 
+use crate::Nanos;
 use crate::calls::ActorId;
 use seawall_cases::scenario::Scenario;
 use std::collections::BTreeMap;
@@ -95,4 +106,15 @@ impl<'a> Surroundings<'a> {
 #[expect(clippy::cast_precision_loss, reason = "counts of a simulation are far below 2^53")]
 pub(crate) const fn number(count: usize) -> f64 {
     count as f64
+}
+
+/// A span as a float of nanoseconds.
+#[expect(clippy::cast_precision_loss, reason = "spans are far below 2^53 microseconds")]
+pub(crate) const fn number_of(span: Nanos) -> f64 {
+    span as f64
+}
+
+/// So many of so many equal parts of a span.
+pub(crate) fn part_of(span: Nanos, part: u64, parts: u64) -> Nanos {
+    u64::try_from(u128::from(span) * u128::from(part) / u128::from(parts.max(1))).unwrap_or(u64::MAX)
 }

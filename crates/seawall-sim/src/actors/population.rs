@@ -47,6 +47,7 @@ struct Series {
 pub struct PopulationActor {
     settings: Population,
     name_hash: u64,
+    accounts: u32,
     workload: u16,
     models: Vec<u16>,
     to: Rollout<ActorId>,
@@ -92,7 +93,8 @@ impl PopulationActor {
         let workload = around.workloads.iter().position(|workload| *workload == settings.workload).unwrap_or(0);
         let mut series = |metric: &str| recorder.count(format!("{name}.{metric}"));
         Ok(Self {
-            name_hash: name.bytes().fold(0, |hash, byte| mix(hash ^ u64::from(byte))),
+            name_hash: name_hash(name),
+            accounts: if settings.accounts == 0 { 0 } else { around.scaled(settings.accounts) },
             workload: u16::try_from(workload).unwrap_or(u16::MAX),
             models: around.model_numbers(&settings.models),
             to: Rollout::fixed(around.id(&settings.to)),
@@ -180,9 +182,9 @@ impl PopulationActor {
 
     /// What a request is for, its work, and whether it asks again: the same document has the same work.
     fn key(&mut self, now: Nanos, work: Nanos) -> (u64, Nanos, bool) {
-        if self.settings.accounts > 0 {
-            let account = self.streams.keys.below(self.settings.accounts as usize) as u64;
-            return (mix(self.name_hash ^ account), work, false);
+        if self.accounts > 0 {
+            let account = self.streams.keys.below(self.accounts as usize) as u64;
+            return (account_key(self.name_hash, account), work, false);
         }
         self.next_key += 1;
         let new = (mix(self.name_hash.wrapping_add(self.next_key)), work, false);
@@ -297,9 +299,24 @@ impl PopulationActor {
     }
 }
 
+fn name_hash(name: &str) -> u64 {
+    name.bytes().fold(0, |hash, byte| mix(hash ^ u64::from(byte)))
+}
+
+const fn account_key(name_hash: u64, account: u64) -> u64 {
+    mix(name_hash ^ account)
+}
+
+/// The keys of a population's accounts; none where each of its requests is for something new.
+pub(super) fn account_keys(settings: &Population, around: &Surroundings<'_>) -> impl Iterator<Item = u64> + use<> {
+    let hash = name_hash(&settings.name);
+    let count = if settings.accounts == 0 { 0 } else { around.scaled(settings.accounts) };
+    (0..u64::from(count)).map(move |account| account_key(hash, account))
+}
+
 /// The factor of a curve at a time: straight lines between its corners.
 #[expect(clippy::cast_precision_loss, reason = "spans are far below 2^53 microseconds")]
-fn factor(curve: &[RampPoint], now: Nanos) -> f64 {
+pub(super) fn factor(curve: &[RampPoint], now: Nanos) -> f64 {
     let after = curve.partition_point(|point| point.0.nanos <= now);
     match (after.checked_sub(1).map(|index| curve[index]), curve.get(after)) {
         (None, None) => 1.0,

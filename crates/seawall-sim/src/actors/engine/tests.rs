@@ -1,0 +1,68 @@
+use crate::actors::trial::{CLIENT, event, run, seconds, total};
+
+const ENGINE: &str = "
+[[engine]]
+name = \"door\"
+slots = 1
+waiting_limit = 1
+fixed_service = \"2s\"
+";
+
+fn three_at_once() -> String {
+    event("three", "10:00:01", "client", r#"burst = { count = 3, apart = "0s" }"#)
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let seen = run(&[CLIENT, ENGINE, &three_at_once()]);
+    assert_eq!(seconds(&seen, "client.succeeded", 7), [0, 0, 0, 1, 0, 1, 0]);
+    assert_eq!(seconds(&seen, "door.finished", 7), [0, 0, 0, 1, 0, 1, 0]);
+    assert_eq!(seconds(&seen, "door.refused", 3), [0, 1, 0]);
+    assert_eq!(seconds(&seen, "door.running", 7), [0, 1, 1, 1, 1, 0, 0]);
+    assert_eq!(seconds(&seen, "door.waiting", 7), [0, 1, 1, 0, 0, 0, 0]);
+    assert_eq!(total(&seen, "client.failed"), 1);
+}
+
+#[test]
+fn a_caller_that_leaves_frees_the_slot_or_not() {
+    let hasty = CLIENT.replace("to = \"door\"", "to = \"door\"\nattempt_timeout = \"500ms\"");
+    let later = event("later", "10:00:02", "client", r#"burst = { count = 1, apart = "0s" }"#);
+    let freed = run(&[&hasty, ENGINE, &three_at_once(), &later]);
+    assert_eq!(["running", "waiting"].map(|name| seconds(&freed, &format!("door.{name}"), 4)), [[0; 4], [0; 4]]);
+    assert_eq!(
+        (total(&freed, "door.refused"), total(&freed, "door.wasted"), total(&freed, "client.timeouts")),
+        (1, 0, 3)
+    );
+
+    let stubborn = format!("{ENGINE}works_on = true\n");
+    let kept = run(&[&hasty, &stubborn, &three_at_once(), &later]);
+    assert_eq!(seconds(&kept, "door.wasted", 7), [0, 0, 0, 1, 0, 1, 0]);
+    assert_eq!((total(&kept, "door.refused"), total(&kept, "door.finished"), total(&kept, "client.failed")), (2, 0, 4));
+}
+
+#[test]
+fn capacity_changes_and_an_outage_loses_what_it_held() {
+    let slow = event("slow", "10:00:02", "door", "capacity_factor = 0.5");
+    let down = event("down", "10:00:05", "door", "down = true");
+    let more = event("more", "10:00:06", "client", r#"burst = { count = 2, apart = "6s" }"#);
+    let up = event("up", "10:00:10", "door", "down = false");
+    let seen = run(&[CLIENT, ENGINE, &three_at_once(), &slow, &down, &more, &up]);
+    // The first has a second at full speed and two at half; the second is lost; the fourth takes four seconds.
+    assert_eq!(seconds(&seen, "client.succeeded", 18), [0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0]);
+    assert_eq!(seconds(&seen, "client.failed", 8), [0, 1, 0, 0, 0, 1, 1, 0]);
+}
+
+#[test]
+fn tokens_take_their_time() {
+    let tokens = "
+[[engine]]
+name = \"door\"
+slots = 1
+prefill_tokens_per_second = 100
+decode_tokens_per_second = 10
+";
+    let work =
+        r#"burst = { count = 1, apart = "0s", work = { mean = "0s", prompt_tokens = 200, output_tokens = 31 } }"#;
+    let seen = run(&[CLIENT, tokens, &event("one", "10:00:01", "client", work)]);
+    assert_eq!(seconds(&seen, "client.succeeded", 8), [0, 0, 0, 0, 0, 0, 1, 0]);
+}
