@@ -2,12 +2,14 @@
 //! them.
 
 mod credentials;
+mod mode;
 mod models;
 mod pools;
 mod server;
 mod tenants;
 
 pub(crate) use credentials::{Credential, Entra, KeySource, SecretSource};
+pub(crate) use mode::ModeName;
 pub(crate) use models::{Capacity, Deployment, DialectName, KindName, Model, ToldCapacity};
 pub(crate) use pools::{Ejection, Queue, Retry, Timeouts};
 pub(crate) use server::{RefusalWordingText, Server};

@@ -8,7 +8,7 @@ use crate::errors::shown;
 use crate::node::Node;
 use crate::raw::{Capacity, Deployment, DialectName, KindName, Model, Raw, ToldCapacity};
 use seawall_core::id::{DeploymentId, PoolId};
-use seawall_core::settings::{self, DeploymentKind, DeploymentSettings, Mode, PoolSettings};
+use seawall_core::settings::{self, DeploymentKind, DeploymentSettings, PoolSettings};
 use secrecy::ExposeSecret as _;
 use std::collections::HashMap;
 
@@ -49,7 +49,7 @@ impl Models {
         ejection_times(raw, node, context);
         self.pools.push(PoolSettings {
             name: raw.name.clone().unwrap_or_default(),
-            mode: Mode::Enforce,
+            mode: raw.mode.mode(),
             deployments: (first..self.deployments.len()).map(DeploymentId::from_index).collect(),
             policy: raw.policy.clone(),
             queue: raw.queue.settings(),

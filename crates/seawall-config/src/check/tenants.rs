@@ -76,7 +76,7 @@ impl Tenants {
         let pools = allowed(raw, tenant, (root, node), models, context);
         let tenant = TenantSettings {
             name,
-            mode: Mode::Enforce,
+            mode: tenant.mode.mode(),
             pools,
             priority_ceiling: tenant.priority_ceiling.class(),
             boundary: tenant.boundary.clone(),
@@ -146,7 +146,7 @@ impl Tenants {
         self.anonymous = Some(TenantId::from_index(self.settings.len()));
         self.settings.push(TenantSettings {
             name: ANONYMOUS.to_owned(),
-            mode: Mode::Enforce,
+            mode: Mode::default(),
             pools: all(models),
             priority_ceiling: Criticality::default(),
             boundary: None,

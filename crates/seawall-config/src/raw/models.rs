@@ -1,6 +1,6 @@
 //! `[[models]]` and `[[models.deployments]]`.
 
-use super::{Credential, Ejection, Queue, Retry, Timeouts};
+use super::{Credential, Ejection, ModeName, Queue, Retry, Timeouts};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use seawall_core::routing;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,13 @@ pub(crate) struct Model {
     #[serde(default = "default_policy")]
     #[schemars(schema_with = "policy_schema")]
     pub(crate) policy: String,
+    /// Whether Seawall acts on the model's traffic, or only watches it. Under `observe` each request goes at once to one
+    /// of all deployments that its tenant may use, picked by `policy` whatever their health and load: nothing waits, is
+    /// refused for want of capacity, moved to another deployment or tried again, and no deadline cuts it. A boundary and
+    /// an unknown model refuse as ever, and so do the limits of `[server]`. Requests of a tenant in `observe` are only
+    /// watched here too.
+    #[serde(default)]
+    pub(crate) mode: ModeName,
     /// The waiting line in front of the deployments.
     #[serde(default)]
     pub(crate) queue: Queue,

@@ -1,6 +1,6 @@
 //! `[[tenants]]`.
 
-use super::KeySource;
+use super::{KeySource, ModeName};
 use schemars::JsonSchema;
 use seawall_core::settings::Criticality;
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,11 @@ pub(crate) struct Tenant {
     #[serde(default = "all_models")]
     #[schemars(length(min = 1), extend("items" = { "type": "string", "format": "name" }))]
     pub(crate) models: Vec<String>,
+    /// Whether Seawall acts on the tenant's traffic, or only watches it, as `mode` of a model does. `observe` wins: a
+    /// request is only watched where its model or its tenant says so. What such a tenant has in flight counts for the
+    /// others, who may wait for it.
+    #[serde(default)]
+    pub(crate) mode: ModeName,
     /// The highest class its requests may claim; a higher claim is lowered to it.
     #[serde(default)]
     pub(crate) priority_ceiling: CriticalityName,

@@ -6,7 +6,9 @@ use seawall_config::{
     single_upstream,
 };
 use seawall_core::id::{PoolId, TenantId};
-use seawall_core::settings::{Capacity, Criticality, DeploymentKind, EjectionSettings, QueueSettings, RetrySettings};
+use seawall_core::settings::{
+    Capacity, Criticality, DeploymentKind, EjectionSettings, Mode, QueueSettings, RetrySettings,
+};
 use secrecy::ExposeSecret as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -32,6 +34,7 @@ access_log = "access.jsonl"
 name = "chat"
 aliases = ["talk"]
 policy = "weighted"
+mode = "observe"
 [models.queue]
 patience = "250ms"
 max_waiting = 5
@@ -73,6 +76,7 @@ url = "http://127.0.0.1:8000"
 name = "search"
 keys = [{ env = "KEY" }, { file = "keys/file" }]
 models = ["talk"]
+mode = "enforce"
 priority_ceiling = "sheddable-plus"
 boundary = "eu"
 
@@ -111,6 +115,18 @@ fn models_become_pools_with_the_engines_defaults() {
     assert_eq!(config.core().pools[1].queue, QueueSettings::default());
     assert_eq!(config.core().pools[1].policy, "priority");
     assert_eq!(config.model(PoolId(0)).family, Family::OpenAi);
+}
+
+#[test]
+fn models_and_tenants_are_enforced_unless_they_are_observed() {
+    let modes = |text: &str| {
+        let config = config(text);
+        let (pools, tenants) = (&config.core().pools, &config.core().tenants);
+        [pools[0].mode, pools[1].mode, tenants[0].mode, tenants[1].mode]
+    };
+    assert_eq!(modes(FULL), [Mode::Observe, Mode::Enforce, Mode::Enforce, Mode::Enforce]);
+    let turned = FULL.replace("observe", "other").replace("enforce", "observe").replace("other", "enforce");
+    assert_eq!(modes(&turned), [Mode::Enforce, Mode::Enforce, Mode::Observe, Mode::Enforce]);
 }
 
 #[test]
