@@ -7,6 +7,7 @@
 use crate::clock::unix_time;
 use crate::record::Finished;
 use seawall_config::AccessLog as Sink;
+use seawall_core::engine::Verdict;
 use seawall_core::settings::Settings;
 use serde::Serialize;
 use std::fs::OpenOptions;
@@ -171,6 +172,9 @@ struct Shown<'a> {
     tokens_estimated: bool,
     request_bytes: u64,
     response_bytes: u64,
+    /// What enforcing would have done first, where the request was only observed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    observed: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     client_retry: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -205,6 +209,7 @@ impl<'a> Shown<'a> {
             tokens_estimated: estimated,
             request_bytes: record.request_bytes,
             response_bytes: record.response_bytes,
+            observed: record.observed.map(Verdict::label),
             client_retry: record.client_retry,
             upstream_status: record.upstream_status,
             upstream_error: record.upstream_error.as_deref(),

@@ -26,7 +26,7 @@ pub struct App {
     /// How each deployment is reached; the index is the deployment's id.
     pub upstreams: Vec<Arc<Upstream>>,
     /// Counters.
-    pub metrics: Metrics,
+    pub metrics: Arc<Metrics>,
     /// One line a request.
     pub access_log: AccessLog,
     /// Bytes of bodies held.
@@ -140,6 +140,7 @@ impl RequestGuard {
         record.attempts = respond.attempts;
         record.deployment = respond.deployment.or(record.deployment);
         record.queued = respond.queued;
+        record.observed = respond.observed;
     }
 
     fn close(&mut self, outcome: Outcome) {

@@ -5,8 +5,9 @@
 //! process: a policy engine in an unknown state must not route.
 
 use crate::clock::Clock;
+use crate::notices::Notices;
 use seawall_core::Engine;
-use seawall_core::engine::{Input, Notice, Output, PoolView};
+use seawall_core::engine::{Input, Output, PoolView};
 use seawall_core::id::RequestId;
 use seawall_core::settings::Settings;
 use seawall_core::time::Instant;
@@ -23,8 +24,7 @@ pub struct Driver {
     /// The clock that every input is stamped with.
     pub clock: Clock,
     next_request: AtomicU64,
-    on_notice: fn(Notice, &Settings),
-    settings: Arc<Settings>,
+    notices: Notices,
 }
 
 #[derive(Debug)]
@@ -45,17 +45,16 @@ pub enum Reply {
 
 impl Driver {
     /// A driver around a fresh engine with the random stream of `seed`; replicas must differ in it, or their jitter is
-    /// none. `on_notice` is told what is worth a line in the log.
-    pub fn new(settings: Arc<Settings>, seed: u64, on_notice: fn(Notice, &Settings)) -> Arc<Self> {
+    /// none.
+    pub fn new(settings: &Settings, seed: u64, notices: Notices) -> Arc<Self> {
         let clock = Clock::start();
-        let engine = Engine::new(clock.now(), &Settings { seed, ..(*settings).clone() });
+        let engine = Engine::new(clock.now(), &Settings { seed, ..settings.clone() });
         Arc::new(Self {
             state: Mutex::new(State { engine, waiting: HashMap::new(), armed: None }),
             timer: Notify::new(),
             clock,
             next_request: AtomicU64::new(1),
-            on_notice,
-            settings,
+            notices,
         })
     }
 
@@ -125,7 +124,7 @@ impl Driver {
             match output.request() {
                 None => {
                     if let Output::Notice(notice) = output {
-                        (self.on_notice)(notice, &self.settings);
+                        self.notices.take(notice);
                     }
                 }
                 Some(request) if own == Some(request) => answer = Some(output),

@@ -15,6 +15,7 @@ pub mod gate;
 pub mod handler;
 pub mod intake;
 pub mod metrics;
+pub mod notices;
 pub mod outgoing;
 pub mod record;
 pub mod relay;

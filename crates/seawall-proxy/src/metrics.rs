@@ -22,6 +22,9 @@ use std::hash::Hash;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError, RwLock};
 
+/// The verdict on a deployment, beside those on requests.
+const WOULD_EJECT: &str = "eject";
+
 type Labels = Vec<(&'static str, String)>;
 type Latency = Family<Labels, Histogram, fn() -> Histogram>;
 
@@ -62,8 +65,10 @@ pub struct Metrics {
     settings: Arc<Settings>,
     ended: Handles<EndedKey, Ended>,
     ended_attempts: Handles<(DeploymentId, &'static str), Counter>,
+    verdicts: Handles<(PoolId, &'static str), Counter>,
     requests: Family<Labels, Counter>,
     attempts: Family<Labels, Counter>,
+    observed: Family<Labels, Counter>,
     tokens: Family<Labels, Counter>,
     duration: Latency,
     first_byte: Latency,
@@ -102,8 +107,10 @@ impl Metrics {
             settings,
             ended: Handles::new(),
             ended_attempts: Handles::new(),
+            verdicts: Handles::new(),
             requests: Family::default(),
             attempts: Family::default(),
+            observed: Family::default(),
             tokens: Family::default(),
             duration: Family::new_with_constructor(make),
             first_byte: Family::new_with_constructor(make),
@@ -126,13 +133,14 @@ impl Metrics {
             self.requests.clone(),
         );
         r.register("attempts", "Attempts at upstreams by their end", self.attempts.clone());
+        r.register("observed", "What enforcing would have done to what was only observed", self.observed.clone());
         r.register("tokens", "Tokens as the upstreams reported them", self.tokens.clone());
         let (whole, first) = (self.duration.clone(), self.first_byte.clone());
         r.register_with_unit("request_duration", "From the request's head to its end", Unit::Seconds, whole);
         r.register_with_unit("first_byte", "From the request's head to the answer's first byte", Unit::Seconds, first);
         r.register("waiting", "Requests that wait for a deployment", self.waiting.clone());
         r.register("in_flight", "Attempts in flight at a deployment", self.in_flight.clone());
-        r.register("deployment_healthy", "1 while a deployment is in rotation", self.healthy.clone());
+        r.register("deployment_healthy", "1 while a deployment is healthy, and so in rotation", self.healthy.clone());
         r.register("connections", "Connections of clients", self.connections.clone());
         r.register("buffered_bytes", "Bytes of request bodies held", self.buffered_bytes.clone());
         r.register("access_log_dropped", "Access log lines dropped by a slow sink", self.dropped_lines.clone());
@@ -147,6 +155,9 @@ impl Metrics {
         if let Some(usage) = record.usage {
             handles.input_tokens.inc_by(usage.input_tokens);
             handles.output_tokens.inc_by(usage.output_tokens);
+        }
+        if let (Some(pool), Some(verdict)) = (record.pool, record.observed) {
+            self.verdict(pool, verdict.label());
         }
         handles.duration.observe(ended.since(record.arrived).as_secs_f64());
         if let Some(first) = record.first_byte {
@@ -171,6 +182,19 @@ impl Metrics {
             duration: self.duration.get_or_create_owned(&of_model),
             first_byte: self.first_byte.get_or_create_owned(&of_model),
         }
+    }
+
+    /// Counts a deployment that would have been ejected.
+    pub fn would_eject(&self, deployment: DeploymentId) {
+        self.verdict(self.settings.deployments[deployment.index()].pool, WOULD_EJECT);
+    }
+
+    fn verdict(&self, pool: PoolId, verdict: &'static str) {
+        let make = || {
+            let model = self.settings.pools[pool.index()].name.clone();
+            self.observed.get_or_create_owned(&vec![("model", model), ("verdict", verdict.to_owned())])
+        };
+        self.verdicts.get((pool, verdict), make).inc();
     }
 
     /// Counts an ended attempt.

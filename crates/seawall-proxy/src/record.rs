@@ -1,6 +1,7 @@
 //! What is remembered of one request, from its head to its end: the source of its log line and its metrics.
 
 use crate::clock::unix_time;
+use seawall_core::engine::Verdict;
 use seawall_core::id::{DeploymentId, PoolId, TenantId};
 use seawall_core::outcome::Outcome;
 use seawall_core::time::{Duration, Instant};
@@ -35,6 +36,8 @@ pub struct Record {
     pub deployment: Option<DeploymentId>,
     /// How long it waited for a deployment.
     pub queued: Duration,
+    /// What enforcing would have done to it, where it was only observed.
+    pub observed: Option<Verdict>,
     /// When the first byte of the answer went to the client.
     pub first_byte: Option<Instant>,
     /// Status told to the client.
@@ -70,6 +73,7 @@ impl Record {
             attempts: 0,
             deployment: None,
             queued: Duration::ZERO,
+            observed: None,
             first_byte: None,
             status: 0,
             upstream_status: None,

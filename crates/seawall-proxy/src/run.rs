@@ -9,6 +9,7 @@ use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::handler;
 use crate::metrics::Metrics;
+use crate::notices::Notices;
 use crate::server::{self, Connections, ServerLimits};
 use crate::upstream::credential::{CredentialError, Credentials, IdentityEnvironment, Surroundings, Timing};
 use crate::upstream::pool::ConnectionPool;
@@ -16,8 +17,6 @@ use crate::upstream::tls::{self, Connectors, TlsError};
 use crate::upstream::{MAX_CONNECTIONS, Upstream};
 use http::HeaderValue;
 use seawall_config::{Config, Dialect, UpstreamConfig};
-use seawall_core::engine::Notice;
-use seawall_core::settings::{Mode, Settings};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -100,12 +99,15 @@ pub async fn start(config: Config, token: AdminToken, identity: IdentityEnvironm
     let (control, admin) = listen_on(server.admin, "admin", "--admin")?;
     let settings = Arc::clone(config.core());
     let seed = uuid::Uuid::new_v4().as_u64_pair().0;
-    let driver = Driver::new(Arc::clone(&settings), seed, log_notice);
+    let metrics = Arc::new(Metrics::new(Arc::clone(&settings)));
+    let notices = Notices::new(Arc::clone(&settings), Arc::clone(&metrics));
+    notices.announce_observed();
+    let driver = Driver::new(&settings, seed, notices);
     let tasks = TaskTracker::new();
     let background = CancellationToken::new();
     let upstreams = upstreams(&config, driver.clock, seed, &background, identity)?;
     let app = Arc::new(App {
-        metrics: Metrics::new(Arc::clone(&settings)),
+        metrics,
         access_log: AccessLog::start(&server.access_log, settings).map_err(StartError::AccessLog)?,
         bytes: BytesBudget::new(server.buffered_bytes),
         connections: Connections::default(),
@@ -206,23 +208,6 @@ const fn dialect(dialect: Dialect) -> seawall_wire::dialect::Dialect {
         Dialect::OpenAi => seawall_wire::dialect::Dialect::OpenAi,
         Dialect::Azure => seawall_wire::dialect::Dialect::Azure,
         Dialect::Anthropic => seawall_wire::dialect::Dialect::Anthropic,
-    }
-}
-
-fn log_notice(notice: Notice, settings: &Settings) {
-    let name = |id: seawall_core::id::DeploymentId| settings.deployments[id.index()].name.clone();
-    match notice {
-        Notice::Ejected { deployment, time, mode } => {
-            let (deployment, seconds) = (name(deployment), time.as_secs_f64());
-            match mode {
-                Mode::Enforce => tracing::warn!(deployment, seconds, "ejected: it keeps failing"),
-                Mode::Observe => tracing::warn!(deployment, seconds, "keeps failing; observed, so it is not ejected"),
-            }
-        }
-        Notice::KeptFailing { deployment, .. } => {
-            tracing::warn!(deployment = name(deployment), "fails, but is kept in by the ejection cap");
-        }
-        Notice::Returned { deployment, .. } => tracing::info!(deployment = name(deployment), "works again"),
     }
 }
 

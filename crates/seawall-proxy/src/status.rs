@@ -19,7 +19,9 @@ struct Status<'a> {
 struct Model<'a> {
     name: &'a str,
     policy: &'a str,
+    mode: &'static str,
     waiting: usize,
+    would_wait: usize,
     deployments: Vec<Deployment<'a>>,
 }
 
@@ -59,7 +61,9 @@ pub fn render(app: &App) -> String {
         Model {
             name: &known.name,
             policy: &known.policy,
+            mode: known.mode.name(),
             waiting: pool.waiting,
+            would_wait: pool.would_wait,
             deployments: pool.deployments.iter().map(deployment).collect(),
         }
     });

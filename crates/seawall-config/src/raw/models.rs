@@ -25,8 +25,11 @@ pub(crate) struct Model {
     /// Whether Seawall acts on the model's traffic, or only watches it. Under `observe` each request goes at once to one
     /// of all deployments that its tenant may use, picked by `policy` whatever their health and load: nothing waits, is
     /// refused for want of capacity, moved to another deployment or tried again, and no deadline cuts it. A boundary and
-    /// an unknown model refuse as ever, and so do the limits of `[server]`. Requests of a tenant in `observe` are only
-    /// watched here too.
+    /// an unknown model refuse as ever, and so do the limits of `[server]`. The first thing that enforcing would have
+    /// done to a request stands in the access log as `observed` and is counted in `seawall_observed_total` by `verdict`:
+    /// `wait`, `move_for_health`, `move_for_capacity`, `retry`, or the outcome of a refusal such as
+    /// `capacity_exhausted`. `eject` counts deployments of the model that would have been left out. Requests of a tenant
+    /// in `observe` are only watched here too.
     #[serde(default)]
     pub(crate) mode: ModeName,
     /// The waiting line in front of the deployments.

@@ -113,6 +113,23 @@ fn a_lasting_overload_is_judged_by_what_enforcing_serves() {
     assert_eq!(observed.count(Outcome::Served), 1_800);
 }
 
+/// The told size is too small: the upstream serves all at once. Enforcing would refuse a third; what is observed never
+/// waits long enough in the shadow for that, and all but the first two are told to wait.
+#[test]
+fn an_upstream_that_serves_more_than_its_told_size_is_judged_by_what_it_serves() {
+    let mut settings = settings(&[TWO]);
+    settings.pools[0].queue.patience = millis(2_000);
+    let mut world = World::new(&observing(settings), vec![serves(millis(100))]);
+    world.arrive_evenly(at(0), 30, 1_800);
+    world.run_until(at(200_000));
+    assert_eq!(
+        (world.verdicts(Verdict::Refuse(Outcome::CapacityExhausted)), world.verdicts(Verdict::Wait)),
+        (0, 1_798)
+    );
+    assert_eq!(world.most_running, [4]);
+    world.assert_settled();
+}
+
 /// Three deployments in turn, the first of them down for 30 s.
 #[test]
 fn traffic_stays_at_a_deployment_that_would_be_out() {

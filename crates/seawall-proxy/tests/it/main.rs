@@ -9,6 +9,7 @@ mod deadlines;
 mod drain;
 mod failover;
 mod golden;
+mod observe;
 mod silence;
 mod stream_ends;
 mod streams;
