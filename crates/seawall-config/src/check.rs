@@ -9,10 +9,10 @@ mod tenants;
 
 use crate::Overrides;
 use crate::config::Config;
-use crate::node::{Node, Report};
 use crate::raw::Raw;
 use crate::source::CredentialSource;
 use seawall_core::settings::Settings;
+use seawall_document::{Node, Report};
 use std::sync::Arc;
 
 /// What the checks work with.

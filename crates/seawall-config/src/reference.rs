@@ -1,8 +1,7 @@
 //! The reference page, made from the schema and so from the comments of the raw types.
 
-use crate::schema::{Choice, resolved, schema};
-use serde_json::Value as Json;
-use std::fmt::Write as _;
+use crate::schema::schema;
+use seawall_document::reference;
 
 const HEAD: &str = "# Configuration reference\n\n\
 <!-- Generated from the types of `seawall-config`; change their comments and run `cargo xtask generate`. -->\n\n\
@@ -34,101 +33,5 @@ const SECTIONS: [(&str, &str); 8] = [
 
 /// The reference page of the config file, in Markdown; a generated file of the documentation.
 pub fn reference_markdown() -> String {
-    let mut page = HEAD.to_owned();
-    for (header, name) in SECTIONS {
-        section(&mut page, header, &schema()["$defs"][name]);
-    }
-    page
-}
-
-fn section(page: &mut String, header: &str, schema: &'static Json) {
-    push(page, format_args!("\n## `{header}`\n\n{}\n", text(schema)));
-    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-        let required = schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name));
-        key(page, name, property, required, "###");
-    }
-}
-
-fn key(page: &mut String, name: &str, property: &'static Json, required: bool, level: &str) {
-    let target = resolved(property);
-    let choice = Choice::of(target);
-    push(page, format_args!("\n{level} `{name}`\n\n{}\n\n", text(property)));
-    push(page, format_args!("* Type: {}\n", type_name(property, choice.as_ref())));
-    let default = match &property["default"] {
-        Json::Null if required => "none, it must be set".to_owned(),
-        Json::Null if is_section(property) => "each key's own".to_owned(),
-        Json::Null => "not set".to_owned(),
-        value => format!("`{value}`"),
-    };
-    push(page, format_args!("* Default: {default}\n"));
-    if let Some(example) = property["examples"].get(0) {
-        push(page, format_args!("* Example: `{name} = {example}`\n"));
-    }
-    let item_choice = Choice::of(&property["items"]);
-    for choice in choice.iter().chain(&item_choice) {
-        choices(page, choice);
-    }
-}
-
-fn choices(page: &mut String, choice: &Choice) {
-    for (word, meaning) in choice.words.iter().filter(|(_, meaning)| !meaning.is_empty()) {
-        push(page, format_args!("* `\"{word}\"`: {meaning}\n"));
-    }
-    for (tag, meaning, value) in &choice.tags {
-        push(page, format_args!("* `{{ {tag} = ... }}`: {meaning}\n"));
-        for (name, inner) in value["properties"].as_object().into_iter().flatten() {
-            let default = match &inner["default"] {
-                Json::Null => String::new(),
-                value => format!(" Default `{value}`."),
-            };
-            push(page, format_args!("  * `{name}`: {}{default}\n", text(inner)));
-        }
-    }
-}
-
-fn is_section(property: &Json) -> bool {
-    property.get("$ref").is_some()
-}
-
-fn text(schema: &Json) -> &str {
-    schema["description"].as_str().unwrap_or_default()
-}
-
-fn type_name(property: &'static Json, choice: Option<&Choice>) -> String {
-    if let Some(choice) = choice {
-        return format!("one of {}", choice.list());
-    }
-    if is_section(property) {
-        return "a section of its own, below".to_owned();
-    }
-    match property["type"].as_str().unwrap_or_default() {
-        "integer" => match (property["enum"].as_array(), property["minimum"].as_u64(), property["maximum"].as_u64()) {
-            (Some(values), _, _) => {
-                format!("one of {}", values.iter().map(Json::to_string).collect::<Vec<_>>().join(", "))
-            }
-            (None, Some(least), Some(most)) => format!("whole number from {least} to {most}"),
-            _ => "whole number".to_owned(),
-        },
-        "boolean" => "`true` or `false`".to_owned(),
-        "array" if is_section(&property["items"]) => "list of sections, below".to_owned(),
-        "array" if Choice::of(&property["items"]).is_some() => "list of tables".to_owned(),
-        "array" => "list of texts".to_owned(),
-        _ => text_type(property["format"].as_str().unwrap_or_default()).to_owned(),
-    }
-}
-
-fn text_type(format: &str) -> &'static str {
-    match format {
-        "duration" => "duration, not zero",
-        "duration-or-zero" => "duration, zero allowed",
-        "size" => "size",
-        "socket-address" => "IP address and port",
-        "url" => "url",
-        "path" => "path",
-        _ => "text",
-    }
-}
-
-fn push(page: &mut String, part: std::fmt::Arguments<'_>) {
-    page.write_fmt(part).expect("writing to a string does not fail");
+    reference::markdown(schema(), HEAD, &SECTIONS)
 }

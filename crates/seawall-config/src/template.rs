@@ -3,9 +3,9 @@
 
 use crate::config::{Config, Dialect};
 use crate::endpoint::Endpoint;
-use crate::errors::Errors;
 use crate::keys::digest;
 use crate::{Overrides, SystemSource, parse};
+use seawall_document::Errors;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 

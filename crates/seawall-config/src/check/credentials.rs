@@ -3,10 +3,10 @@
 use super::Context;
 use crate::config::{Credential, Dialect, EntraCredential};
 use crate::endpoint::Endpoint;
-use crate::errors::shown;
-use crate::node::Node;
 use crate::raw;
 use crate::source::SourceError;
+use seawall_document::Node;
+use seawall_document::shown;
 use secrecy::{ExposeSecret as _, SecretString};
 use std::path::Path;
 

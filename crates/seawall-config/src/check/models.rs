@@ -4,11 +4,10 @@ use super::Context;
 use super::credentials::{Place, credential};
 use crate::config::{CATCH_ALL, Dialect, Family, ModelConfig, UpstreamConfig};
 use crate::endpoint::{Endpoint, Scheme};
-use crate::errors::shown;
-use crate::node::Node;
 use crate::raw::{Capacity, Deployment, DialectName, KindName, Model, Raw, ToldCapacity};
 use seawall_core::id::{DeploymentId, PoolId};
 use seawall_core::settings::{self, DeploymentKind, DeploymentSettings, PoolSettings};
+use seawall_document::{Node, shown};
 use secrecy::ExposeSecret as _;
 use std::collections::HashMap;
 
@@ -29,7 +28,7 @@ pub(crate) fn check(raw: &Raw, root: &Node, context: &mut Context<'_>) -> Models
     for (model, node) in raw.models.iter().zip(nodes) {
         models.add(model, node, context);
     }
-    let left_out = context.report.is_incomplete(root) || context.report.incomplete.contains("models");
+    let left_out = context.report.is_incomplete(root) || context.report.is_incomplete_at("models");
     if raw.models.is_empty() && !left_out {
         let remedy = "add `[[models]]` with a `name` and `[[models.deployments]]`; `seawall init` writes an example";
         context.report.at(root, "the file names no model", remedy);

@@ -2,8 +2,8 @@
 
 use super::Context;
 use crate::config::{AccessLog, OverloadStatus, RefusalWording, ServerConfig};
-use crate::node::Node;
 use crate::raw::{RefusalWordingText, Server};
+use seawall_document::Node;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -73,7 +73,7 @@ pub(crate) fn at_address(context: &mut Context<'_>, node: &Node, name: &str, mes
         _ => context.overrides.admin.is_some(),
     };
     if overridden {
-        context.report.push(format!("--{name}"), None, message, remedy.to_owned());
+        context.report.push(&format!("--{name}"), None, message, remedy);
     } else {
         context.report.at(node.get_or_self(name), message, remedy);
     }

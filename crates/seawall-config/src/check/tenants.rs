@@ -5,15 +5,13 @@ use super::credentials::Place;
 use super::models::Models;
 use super::server::at_address;
 use crate::config::{CATCH_ALL, ServerConfig};
-use crate::errors::shown;
 use crate::keys::{KeyDigest, KeyTable, digest};
-use crate::node::Node;
 use crate::raw::{KeySource, Raw, Tenant};
 use crate::template::{DEMO_BATCH_KEY, DEMO_KEY};
 use crate::units::sha256;
-use crate::walk::{nearest, quoted_list};
 use seawall_core::id::{PoolId, TenantId};
 use seawall_core::settings::{Criticality, Mode, TenantSettings};
+use seawall_document::{Node, nearest, quoted_list, shown};
 use secrecy::ExposeSecret as _;
 use std::collections::HashMap;
 
@@ -48,7 +46,7 @@ pub(crate) fn check(
         tenants.add_anonymous(raw, root, models, server, context);
     } else if raw.tenants.is_empty()
         && !context.report.is_incomplete(root)
-        && !context.report.incomplete.contains("tenants")
+        && !context.report.is_incomplete_at("tenants")
     {
         let remedy = "add `[[tenants]]` with a `name` and `keys = [{ env = \"NAME\" }]`, or, on a loopback address, set \
                       `allow_anonymous = true` in `[server]`";
@@ -209,7 +207,7 @@ fn allowed(
 /// Whether the name of some model is unknown because of another mistake.
 fn names_are_missing(raw: &Raw, root: &Node, context: &Context<'_>) -> bool {
     context.report.is_incomplete(root)
-        || context.report.incomplete.contains("models")
+        || context.report.is_incomplete_at("models")
         || raw.models.iter().any(|model| model.name.is_none())
         || root
             .items("models")
@@ -229,7 +227,7 @@ fn boundary(tenant: &TenantSettings, (root, node): (&Node, &Node), models: &Mode
         let model_node = root.items("models").iter().find(|model| {
             model
                 .get("name")
-                .is_some_and(|name| matches!(&name.value, crate::node::Value::Text(text) if *text == pool.name))
+                .is_some_and(|name| matches!(&name.value, seawall_document::Value::Text(text) if *text == pool.name))
         });
         if model_node.is_some_and(|model| {
             model.items("deployments").iter().any(|deployment| context.report.is_incomplete(deployment))

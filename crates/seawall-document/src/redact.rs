@@ -1,7 +1,9 @@
-//! Keeps secrets that were pasted into a config file out of every message about it.
+//! Keeps secrets that were pasted into a document out of every message about it.
 //!
-//! A config file has no place for a secret, so each one in it is a mistake, and the message about a mistake shows the
-//! line it is on. Two nets, both erring towards hiding: places the checks know of, and text that looks like a secret.
+//! No document has a place for a secret, so each one in it is a mistake, and the message about a mistake shows the line
+//! it is on. Two nets, both erring towards hiding: places the checks know of, and text that looks like a secret. A
+//! third one, values whose name is one that a secret would have, is for the kinds of documents that ask for it: in
+//! others a `max_tokens` is a number like any other.
 
 use std::ops::Range;
 
@@ -15,7 +17,7 @@ const SHORTEST_PREFIXED: usize = 12;
 const SHORTEST_RANDOM: usize = 24;
 
 /// Whether `text` looks like a key, a token or a password rather than a name.
-pub(crate) fn looks_secret(text: &str) -> bool {
+pub fn looks_secret(text: &str) -> bool {
     let text = text.trim();
     if PREFIXES.iter().any(|prefix| text.starts_with(prefix)) && text.len() >= SHORTEST_PREFIXED {
         return true;
@@ -46,9 +48,9 @@ pub(crate) fn is_secret_name(key: &str) -> bool {
 }
 
 /// `text` with asterisks in place of `secrets` and of everything that looks like one. Its length and its lines stay.
-pub(crate) fn masked(text: &str, secrets: &[Range<usize>]) -> String {
+pub(crate) fn masked(text: &str, secrets: &[Range<usize>], by_name: bool) -> String {
     let mut hidden: Vec<Range<usize>> = secrets.to_vec();
-    hidden.extend(suspicious(text));
+    hidden.extend(suspicious(text, by_name));
     let mut bytes = text.as_bytes().to_vec();
     for span in hidden {
         for byte in bytes.iter_mut().take(span.end).skip(span.start) {
@@ -66,17 +68,19 @@ pub(crate) fn masked(text: &str, secrets: &[Range<usize>]) -> String {
 
 /// The spans of words, and of values of settings with a secret's name, that look like a secret. Needs no parser: the
 /// line with the syntax error may be the one with the secret.
-fn suspicious(text: &str) -> Vec<Range<usize>> {
+fn suspicious(text: &str, by_name: bool) -> Vec<Range<usize>> {
     let mut spans = Vec::new();
     let mut line_start = 0;
     for line in text.split_inclusive('\n') {
-        spans.extend(suspicious_in_line(line).into_iter().map(|span| line_start + span.start..line_start + span.end));
+        spans.extend(
+            suspicious_in_line(line, by_name).into_iter().map(|span| line_start + span.start..line_start + span.end),
+        );
         line_start += line.len();
     }
     spans
 }
 
-fn suspicious_in_line(line: &str) -> Vec<Range<usize>> {
+fn suspicious_in_line(line: &str, by_name: bool) -> Vec<Range<usize>> {
     let mut spans = Vec::new();
     let mut position = 0;
     for word in line.split_inclusive(|character: char| character.is_whitespace() || "\"'`,[]{}".contains(character)) {
@@ -87,7 +91,7 @@ fn suspicious_in_line(line: &str) -> Vec<Range<usize>> {
         }
         position += word.len();
     }
-    spans.extend(named_value(line));
+    spans.extend(if by_name { named_value(line) } else { None });
     spans
 }
 
@@ -134,22 +138,27 @@ mod tests {
     #[test]
     fn masking_keeps_length_and_lines() {
         let text = "api_key = \"hunter2\"\nname = \"x\"\n";
-        let masked = masked(text, &[]);
+        let masked = masked(text, &[], true);
         assert_eq!(masked, "api_key = *********\nname = \"x\"\n");
         assert_eq!(masked.len(), text.len());
     }
 
     #[test]
     fn a_key_on_a_broken_line_is_masked() {
-        assert!(!masked("key = \"sk-abcdefghijklmnop\n", &[]).contains("abcdef"));
-        assert!(!masked("sk-abcdefghijklmnop\n", &[]).contains("abcdef"));
-        assert!(!masked("x = [\"a\", \"sk-abcdefghijklmnop\"]\n", &[]).contains("abcdef"));
+        assert!(!masked("key = \"sk-abcdefghijklmnop\n", &[], true).contains("abcdef"));
+        assert!(!masked("sk-abcdefghijklmnop\n", &[], true).contains("abcdef"));
+        assert!(!masked("x = [\"a\", \"sk-abcdefghijklmnop\"]\n", &[], true).contains("abcdef"));
     }
 
     #[test]
     fn a_known_place_is_masked_even_inside_a_character() {
-        assert_eq!(masked("a = \"pässword\"", std::slice::from_ref(&(4..15))), "a = ***********");
-        assert_eq!(masked("ä", std::slice::from_ref(&(0..1))), "**");
-        assert_eq!(masked("keys = [{ env = \"X\" }]", &[]), "keys = [{ env = \"X\" }]");
+        assert_eq!(masked("a = \"pässword\"", std::slice::from_ref(&(4..15)), true), "a = ***********");
+        assert_eq!(masked("ä", std::slice::from_ref(&(0..1)), true), "**");
+        assert_eq!(masked("keys = [{ env = \"X\" }]", &[], true), "keys = [{ env = \"X\" }]");
+    }
+    #[test]
+    fn a_name_hides_its_value_only_where_that_is_asked_for() {
+        assert_eq!(masked("max_tokens = 512", &[], false), "max_tokens = 512");
+        assert!(!masked("max_tokens = \"sk-abcdefghijklmnop\"", &[], false).contains("abcdef"));
     }
 }

@@ -1,4 +1,4 @@
-//! The mistakes of a file, all of them, for people and for machines.
+//! The mistakes of a document, all of them, for people and for machines.
 
 use crate::redact;
 use annotate_snippets::renderer::DecorStyle;
@@ -14,14 +14,15 @@ pub struct Problem {
     pub message: String,
     /// What to do about it.
     pub suggestion: Option<String>,
-    /// Which setting, for example `models[0].deployments[1].url`; empty where it is the file as a whole.
+    /// Which key, for example `models[0].deployments[1].url` or `/remediation/0/text`; empty where it is the file as a
+    /// whole.
     pub key: String,
     /// Where: bytes of the file; `None` where the file says nothing about it (a command line argument, a file that
     /// cannot be read).
     pub span: Option<Range<usize>>,
 }
 
-/// The most mistakes that are told of one file: a file with more is not a config file.
+/// The most mistakes that are told of one file: a file with more is another kind of file.
 const MOST_PROBLEMS: usize = 200;
 
 /// All mistakes of one file, in the order of their places; of more than 200, the first 200. Never empty.
@@ -47,8 +48,14 @@ struct JsonProblem<'a> {
 }
 
 impl Errors {
-    /// The mistakes found in `text`; `secrets` are the places that are never shown, beside those that look like one.
-    pub(crate) fn new(file: &str, text: &str, secrets: &[Range<usize>], mut problems: Vec<Problem>) -> Self {
+    /// The mistakes found in `text`; `secrets` are the places that are never shown, beside those that look like one
+    /// and, with `hides_by_name`, the values of names that a secret would have.
+    pub(crate) fn new(
+        file: &str,
+        text: &str,
+        (secrets, hides_by_name): (&[Range<usize>], bool),
+        mut problems: Vec<Problem>,
+    ) -> Self {
         for problem in &mut problems {
             problem.span = problem.span.take().map(|span| on_characters(text, &span));
         }
@@ -57,12 +64,13 @@ impl Errors {
         problems.dedup();
         let omitted = problems.len().saturating_sub(MOST_PROBLEMS);
         problems.truncate(MOST_PROBLEMS);
-        Self { file: file.to_owned(), masked_text: redact::masked(text, secrets), problems, omitted }
+        Self { file: file.to_owned(), masked_text: redact::masked(text, secrets, hides_by_name), problems, omitted }
     }
 
-    /// A mistake that has no place in a file.
-    pub(crate) fn without_text(file: &str, message: String, suggestion: &str) -> Self {
-        let problem = Problem { message, suggestion: Some(suggestion.to_owned()), key: String::new(), span: None };
+    /// A mistake that has no place in a file, for example that it cannot be read.
+    pub fn without_text(file: &str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        let (message, suggestion) = (message.into(), Some(remedy.into()));
+        let problem = Problem { message, suggestion, key: String::new(), span: None };
         Self { file: file.to_owned(), masked_text: String::new(), problems: vec![problem], omitted: 0 }
     }
 
@@ -149,22 +157,24 @@ fn first_line(text: &str, span: &Range<usize>) -> Range<usize> {
 }
 
 /// A text of the file as a message shows it: short, on one line, and not at all where it looks like a secret.
-pub(crate) fn shown(text: &str) -> Shown<'_> {
+pub fn shown(text: &str) -> Shown<'_> {
     Shown(text)
 }
 
 /// A key without the parts that look like a secret: someone may have pasted one in the place of a name.
-pub(crate) fn safe_key(key: String) -> String {
-    if !redact::looks_secret(&key) {
-        return key;
+pub(crate) fn safe_key(key: &str) -> String {
+    if !redact::looks_secret(key) {
+        return key.to_owned();
     }
-    let parts = key.split('.').map(|part| if redact::looks_secret(part) { "(hidden)" } else { part });
-    let key = parts.collect::<Vec<_>>().join(".");
+    let separator = if key.starts_with('/') { "/" } else { "." };
+    let parts = key.split(separator).map(|part| if redact::looks_secret(part) { "(hidden)" } else { part });
+    let key = parts.collect::<Vec<_>>().join(separator);
     if redact::looks_secret(&key) { "(hidden)".to_owned() } else { key }
 }
 
 /// See [`shown`].
-pub(crate) struct Shown<'a>(&'a str);
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a>(&'a str);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -188,7 +198,8 @@ mod tests {
 
     #[test]
     fn positions_count_characters_from_one() {
-        let errors = Errors::new("f.toml", "a = 1\nlä = 2\n", &[], vec![problem(Some(10..11)), problem(Some(0..1))]);
+        let errors =
+            Errors::new("f.toml", "a = 1\nlä = 2\n", (&[], true), vec![problem(Some(10..11)), problem(Some(0..1))]);
         let positions: Vec<_> = errors.problems().iter().map(|problem| errors.position(problem)).collect();
         assert_eq!(positions, [Some((1, 1)), Some((2, 4))]);
     }
@@ -202,7 +213,7 @@ mod tests {
 
     #[test]
     fn machines_get_line_and_column() {
-        let errors = Errors::new("f.toml", "a = 1\n", &[], vec![problem(Some(4..5))]);
+        let errors = Errors::new("f.toml", "a = 1\n", (&[], true), vec![problem(Some(4..5))]);
         let json: serde_json::Value = serde_json::from_str(&errors.to_json()).expect("valid JSON");
         let expected = serde_json::json!([{
             "file": "f.toml", "line": 1, "column": 5, "message": "it is wrong", "suggestion": "make it right", "key": "a.b"
@@ -212,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_mistake_without_a_place_still_renders() {
-        let text = Errors::new("f.toml", "", &[], vec![problem(None)]).render(false);
+        let text = Errors::new("f.toml", "", (&[], true), vec![problem(None)]).render(false);
         assert_eq!(text, "error: it is wrong\n |\n = help: make it right\n\nf.toml: 1 error\n");
     }
 
