@@ -163,9 +163,6 @@ pub fn shown(text: &str) -> Shown<'_> {
 
 /// A key without the parts that look like a secret: someone may have pasted one in the place of a name.
 pub(crate) fn safe_key(key: &str) -> String {
-    if !redact::looks_secret(key) {
-        return key.to_owned();
-    }
     let separator = if key.starts_with('/') { "/" } else { "." };
     let parts = key.split(separator).map(|part| if redact::looks_secret(part) { "(hidden)" } else { part });
     let key = parts.collect::<Vec<_>>().join(separator);
@@ -225,6 +222,13 @@ mod tests {
     fn a_mistake_without_a_place_still_renders() {
         let text = Errors::new("f.toml", "", (&[], true), vec![problem(None)]).render(false);
         assert_eq!(text, "error: it is wrong\n |\n = help: make it right\n\nf.toml: 1 error\n");
+    }
+
+    #[test]
+    fn a_key_keeps_its_parts_but_those_that_look_like_a_secret() {
+        assert_eq!(safe_key("models[0].url"), "models[0].url");
+        assert_eq!(safe_key("server.sk-proj-abcdefghijkl.x"), "server.(hidden).x");
+        assert_eq!(safe_key("/a.b/sk-proj-abcdefghijkl"), "/a.b/(hidden)");
     }
 
     #[test]

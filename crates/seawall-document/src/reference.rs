@@ -1,6 +1,6 @@
 //! A reference page in Markdown, made from a schema and so from the comments of the types.
 
-use crate::schema::{Choice, Kinds, Schema};
+use crate::schema::{Choice, Kinds, NULLABLE, Schema};
 use crate::words::range;
 use serde_json::Value as Json;
 use std::fmt::Write as _;
@@ -113,7 +113,7 @@ impl<'s> Page<'s> {
         let items = &list["items"];
         if let Some(positions) = list["prefixItems"].as_array() {
             let positions: Vec<String> = positions.iter().map(|item| self.type_name(item)).collect();
-            return format!("list `[...]` of {}: {}", positions.len(), positions.join(", then "));
+            return format!("`[{}]`", positions.join(", "));
         }
         if is_section(items) {
             return "list of sections, below".to_owned();
@@ -124,7 +124,7 @@ impl<'s> Page<'s> {
         match items["type"].as_str().unwrap_or_default() {
             "integer" => "list of whole numbers".to_owned(),
             "number" => "list of numbers".to_owned(),
-            "array" => format!("list, each item a {}", self.type_name(items)),
+            "array" => format!("list of {}", self.type_name(items)),
             _ => "list of texts".to_owned(),
         }
     }
@@ -141,7 +141,7 @@ fn is_required(table: &Json, name: &str) -> bool {
 fn default(property: &Json, required: bool) -> String {
     match &property["default"] {
         Json::Null if required => "none, it must be set".to_owned(),
-        Json::Null if is_section(property) => "each key's own".to_owned(),
+        Json::Null if is_section(property) && property[NULLABLE] != true => "each key's own".to_owned(),
         Json::Null => "not set".to_owned(),
         value => format!("`{value}`"),
     }

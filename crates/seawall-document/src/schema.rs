@@ -88,11 +88,14 @@ impl Schema {
         let mut published = schemars::schema_for!(T).to_value();
         let mut walked = published.clone();
         merge_references(&mut walked, &published["$defs"].clone());
-        tidy(&mut walked, kind.syntax == Syntax::Json);
         match kind.syntax {
             Syntax::Json => join_lines(&mut published),
-            Syntax::Toml => published.clone_from(&walked),
+            Syntax::Toml => {
+                published.clone_from(&walked);
+                tidy(&mut published, false);
+            }
         }
+        tidy(&mut walked, true);
         Self { kind, published, walked }
     }
 
@@ -212,7 +215,7 @@ fn join_lines(schema: &mut Json) {
     }
 }
 
-/// Adapts what is made for JSON to the walk: null is a mark or, in TOML, nothing; a comment's line ends are no line ends
+/// Adapts what is made for JSON to the walk, or to TOML: null is a mark or nothing; a comment's line ends are no line ends
 /// of its text, and the default of a whole section is told by its keys.
 fn tidy(schema: &mut Json, marks_null: bool) {
     if let Some(children) = schema.as_array_mut() {

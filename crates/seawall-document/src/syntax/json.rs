@@ -136,10 +136,11 @@ fn place(text: &str, part: &str) -> Range<usize> {
     start..start + part.len()
 }
 
-/// The byte behind a line and a column in bytes, both from 1, as `serde_json` tells them.
+/// The byte at a line and a column in bytes, both from 1, as `serde_json` tells them; its column 0 is the line end before
+/// the line.
 fn position(text: &str, line: usize, column: usize) -> usize {
     let line_start = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum::<usize>();
-    (line_start + column.saturating_sub(1)).min(text.len())
+    (line_start + column).saturating_sub(1).min(text.len())
 }
 
 fn without_position(error: &serde_json::Error) -> String {
