@@ -15,27 +15,20 @@ impl<'s> Walk<'s, '_> {
         let schema = self.schema.resolved(property);
         let told = telling(property).or_else(|| telling(schema));
         if told.is_none() && self.schema.is_list_of_tables(schema) {
-            return self.written_section(
-                &self.syntax.repeated_section(key),
-                label,
-                self.schema.resolved(&schema["items"]),
-            );
+            let header = match self.syntax {
+                Syntax::Toml => self.syntax.repeated_section(key),
+                Syntax::Json => self.assigned(label, "[{ ... }]"),
+            };
+            return with_keys(header, self.schema.resolved(&schema["items"]));
         }
-        if told.is_none() && schema["type"] == "object" {
-            return self.written_section(&self.syntax.section(key), label, schema);
+        if told.is_none() && (schema["type"] == "object" || Kinds::of(schema).is_some()) {
+            let header = match self.syntax {
+                Syntax::Toml => self.syntax.section(key),
+                Syntax::Json => self.assigned(label, "{ ... }"),
+            };
+            return with_keys(header, schema);
         }
         self.assigned(label, &self.example(property))
-    }
-
-    /// A section with the keys that it must have.
-    fn written_section(&self, header: &str, label: &str, schema: &'s Json) -> String {
-        let required = schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str);
-        let required: Vec<String> = required.map(|name| format!("`{name}`")).collect();
-        let header = match self.syntax {
-            Syntax::Toml => header.to_owned(),
-            Syntax::Json => format!("`{label}`"),
-        };
-        if required.is_empty() { header } else { format!("{header} with {}", required.join(", ")) }
     }
 
     /// `name = value`, or the value alone for an item of a list.
@@ -121,6 +114,17 @@ impl<'s> Walk<'s, '_> {
             None => vec![self.example_within(&schema["items"], depth - 1)],
         };
         format!("[{}]", items.join(", "))
+    }
+}
+
+/// A section and the keys that it must have.
+fn with_keys(header: String, schema: &Json) -> String {
+    let required = schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str);
+    let required: Vec<String> = required.map(|name| format!("`{name}`")).collect();
+    match required.split_last() {
+        None => header,
+        Some((last, [])) => format!("{header} with {last}"),
+        Some((last, others)) => format!("{header} with {} and {last}", others.join(", ")),
     }
 }
 

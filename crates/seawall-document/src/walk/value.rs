@@ -110,7 +110,7 @@ impl<'s> Walk<'s, '_> {
             }
             ("array", _) => ("a list", format!("write {}", self.written(&node.key, label, property))),
             ("object", Value::List(_)) => (self.syntax.table_name(), self.as_a_table(node)),
-            ("object", _) => (self.syntax.table_name(), format!("write {}", self.syntax.section(&node.key))),
+            ("object", _) => (self.syntax.table_name(), format!("write {}", self.written(&node.key, label, property))),
             _ => ("a text", example()),
         };
         let is = self.syntax.type_name(&node.value);

@@ -39,7 +39,11 @@ fn mistakes_have_a_pointer_and_remedies_in_json() {
         "`count` is a number with a fraction; it must be a whole number",
         "write it as in `\"count\": 1`",
     );
-    third_line("\"rest\": 5", "`rest` is a whole number; it must be an object", "write `/rest`");
+    third_line(
+        "\"rest\": 5",
+        "`rest` is a whole number; it must be an object",
+        "write `\"rest\": { ... }` with `at` and `length`",
+    );
     third_line("\"rest\": []", "`rest` is a list; it must be an object", "write it in braces: `\"rest\": { ... }`");
     third_line("\"rest\": { \"at\": \"12:00\" }", "`/rest` has no `length`", "add `\"length\": \"10s\"`");
     third_line("\"curve\": [[\"09:00\", \"x\"]]", "`curve/0/1` is a text; it must be a number", "write it as in `0.5`");

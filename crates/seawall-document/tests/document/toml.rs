@@ -178,6 +178,11 @@ fn tables_of_several_kinds() {
 }
 
 #[test]
+fn a_missing_section_is_told_with_the_keys_that_it_needs() {
+    second_line("rest = 1", "`rest` is a whole number; it must be a table", "write `[rest]` with `at` and `length`");
+}
+
+#[test]
 fn choices_name_the_quantity_of_their_kind() {
     second_line("late = \"go\"", "`late` is `go` without its minutes", "write the minutes, for example `{ go = 20 }`");
     second_line("late = \"stay\"", "`late` cannot be `stay`", "the values are `\"wait\"`, `{ go = ... }`");
