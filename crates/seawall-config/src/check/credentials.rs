@@ -5,8 +5,7 @@ use crate::config::{Credential, Dialect, EntraCredential};
 use crate::endpoint::Endpoint;
 use crate::raw;
 use crate::source::SourceError;
-use seawall_document::Node;
-use seawall_document::shown;
+use seawall_document::{Node, shown};
 use secrecy::{ExposeSecret as _, SecretString};
 use std::path::Path;
 
