@@ -36,10 +36,22 @@ pub enum Input {
     AttemptEnded(RequestId, AttemptEnd),
     /// The client of this request left. The host has already ended the attempt, if there was one.
     ClientGone(RequestId),
+    /// From here on this is enforced, or only observed: what arrives, and what waits for its first attempt. An id that is
+    /// not in the settings is ignored.
+    Switch(Scope, Mode),
     /// The process goes away: what waits and runs is served, what arrives is sent elsewhere.
     Drain,
     /// Time passed; due deadlines are handled before every input, so this carries nothing.
     Tick,
+}
+
+/// What has a mode of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All requests for a pool.
+    Pool(PoolId),
+    /// All requests of a tenant.
+    Tenant(TenantId),
 }
 
 /// Something to do.

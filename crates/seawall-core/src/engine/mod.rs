@@ -17,7 +17,7 @@ mod observe;
 mod pool;
 mod view;
 
-pub use io::{Arrival, Dispatch, Input, Notice, Output, Respond, Verdict};
+pub use io::{Arrival, Dispatch, Input, Notice, Output, Respond, Scope, Verdict};
 pub use view::{DeploymentView, PoolView};
 
 use crate::advice::{self, Form};
@@ -102,7 +102,7 @@ struct Live {
     exclude: Option<DeploymentId>,
     queued: Duration,
     phase: Phase,
-    /// Forwarded whatever happens; a request keeps the mode that it arrived in.
+    /// Forwarded whatever happens; from its first attempt on a request keeps its mode.
     observed: bool,
     shadow: Shadow,
     verdict: Option<Verdict>,
@@ -192,6 +192,7 @@ impl Engine {
             Input::AttemptHeaders(request) => self.headers(now, request),
             Input::AttemptEnded(request, end) => self.attempt_ended(now, request, end),
             Input::ClientGone(request) => self.client_gone(now, request),
+            Input::Switch(scope, mode) => self.switch(now, scope, mode),
             Input::Drain => self.draining = true,
             Input::Tick => {}
         }
@@ -235,7 +236,7 @@ impl Engine {
             exclude: None,
             queued: Duration::ZERO,
             phase: Phase::Waiting { since: now, expires: now },
-            observed: pool.settings.mode == Mode::Observe || tenant.mode == Mode::Observe,
+            observed: [pool.settings.mode, tenant.mode].contains(&Mode::Observe),
             shadow: Shadow::Out,
             verdict: None,
         };

@@ -19,7 +19,7 @@
 use super::pool::{Eligibility, Member, Pool};
 use super::{Deadline, Engine, Live, Phase, Plan};
 use crate::classify::{AttemptEnd, Repeatability};
-use crate::engine::io::Verdict;
+use crate::engine::io::{Scope, Verdict};
 use crate::health::HealthState;
 use crate::id::{PoolId, RequestId};
 use crate::outcome::Outcome;
@@ -27,8 +27,10 @@ use crate::permit::Payment;
 use crate::queue::{Lane, Place};
 use crate::random::Random;
 use crate::routing::Candidate;
+use crate::settings::Mode;
 use crate::time::Instant;
 use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// Where a request would stand if every request were enforced.
@@ -71,6 +73,33 @@ impl Engine {
         self.serve_shadow(now, live.pool);
         let on_trial = self.judge(now, request, &live, member);
         self.dispatch(now, request, Plan::new(member, on_trial, Payment::Admission));
+    }
+
+    /// Changes a mode. Who waits for a first attempt and is only observed now is let go at once.
+    pub(super) fn switch(&mut self, now: Instant, scope: Scope, mode: Mode) {
+        let kept = match scope {
+            Scope::Pool(id) => self.pools.get_mut(id.index()).map(|pool| &mut pool.settings.mode),
+            Scope::Tenant(id) => self.tenants.get_mut(id.index()).map(|tenant| &mut tenant.mode),
+        };
+        let Some(kept) = kept else { return };
+        *kept = mode;
+        if mode == Mode::Enforce {
+            return;
+        }
+        let concerns = |live: &Live| match scope {
+            Scope::Pool(id) => live.pool == id,
+            Scope::Tenant(id) => live.tenant == id,
+        };
+        let waits = |live: &Live| live.attempts == 0 && live.waits_since().is_some() && concerns(live);
+        let waiting: Vec<RequestId> =
+            self.requests.iter().filter(|(_, live)| waits(live)).map(|(request, _)| *request).collect();
+        for request in waiting {
+            let Some(live) = self.requests.get_mut(&request) else { continue };
+            live.observed = true;
+            let live = *live;
+            self.leave_line(request, &live);
+            self.forward(now, request);
+        }
     }
 
     /// Finds out what enforcing would have done at its arrival. Whether the attempt is on trial.

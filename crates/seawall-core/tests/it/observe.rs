@@ -1,10 +1,11 @@
 //! Law 12: what is observed is forwarded at once, and the verdicts are what enforcing does.
 
 use crate::world::{Answer, Call, World, at, ends, equal, millis, request, script, serves, settings, tenant};
+use seawall_core::Engine;
 use seawall_core::advice::Form;
 use seawall_core::classify::AttemptEnd;
-use seawall_core::engine::{Arrival, Input, Notice, Output, Verdict};
-use seawall_core::id::{PoolId, TenantId};
+use seawall_core::engine::{Arrival, Input, Notice, Output, Scope, Verdict};
+use seawall_core::id::{PoolId, RequestId, TenantId};
 use seawall_core::outcome::Outcome;
 use seawall_core::random::Random;
 use seawall_core::settings::{Capacity, Mode, Settings};
@@ -350,4 +351,77 @@ fn health_is_common_to_both() {
     assert!(enforced.clone().count() == 20 && enforced.clone().all(|attempt| attempt.deployment == 1));
     assert_eq!(world.attempts_at(0), 20, "every second one of the observed");
     world.assert_settled();
+}
+
+fn dispatched(engine: &mut Engine) -> Vec<(u64, usize)> {
+    let outputs = std::iter::from_fn(|| engine.poll());
+    let place = |output| match output {
+        Output::Dispatch(dispatch) => Some((dispatch.permit.request().0, dispatch.permit.deployment().index())),
+        _ => None,
+    };
+    outputs.filter_map(place).collect()
+}
+
+/// What was learned while observing holds from the first enforced request on: who is out, who is closed, who is full.
+#[test]
+fn a_switch_to_enforce_needs_no_warm_up() {
+    let mut settings = settings(&[TWO; 3]);
+    settings.pools[0].policy = "round_robin".into();
+    let mut engine = Engine::new(at(0), &observing(settings));
+    // In turn: the first one fails, the second one has no capacity, the third one keeps what it gets.
+    for id in 0..12 {
+        engine.handle(at(id), Input::Arrived(request(id)));
+        match id % 3 {
+            0 => engine.handle(at(id), Input::AttemptEnded(RequestId(id), AttemptEnd::Failed)),
+            1 => {
+                let full = AttemptEnd::Throttled { wait: Some(millis(5_000)) };
+                engine.handle(at(id), Input::AttemptEnded(RequestId(id), full));
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(dispatched(&mut engine).len(), 12);
+    let everything = [Scope::Pool(PoolId(0)), Scope::Tenant(TenantId(0))];
+    for scope in everything {
+        engine.handle(at(20), Input::Switch(scope, Mode::Enforce));
+    }
+    // The four that run at the third one were let in when nothing was held back.
+    engine.handle(at(20), Input::Arrived(request(20)));
+    assert_eq!(dispatched(&mut engine), []);
+    for id in [2, 5] {
+        engine.handle(at(30), Input::AttemptEnded(RequestId(id), AttemptEnd::Completed));
+    }
+    assert_eq!(dispatched(&mut engine), []);
+    engine.handle(at(40), Input::AttemptEnded(RequestId(8), AttemptEnd::Completed));
+    assert_eq!(dispatched(&mut engine), [(20, 2)]);
+    engine.handle(at(50), Input::ClientGone(RequestId(11)));
+    engine.handle(at(50), Input::AttemptEnded(RequestId(20), AttemptEnd::Completed));
+    assert_eq!(engine.live(), 0);
+}
+
+/// Who waits is let go at once; a second attempt that waits stays what it is.
+#[test]
+fn a_switch_to_observe_empties_the_line() {
+    for scope in [Scope::Pool(PoolId(0)), Scope::Tenant(TenantId(0))] {
+        let mut engine = Engine::new(at(0), &settings(&[TWO]));
+        (0..5).for_each(|id| engine.handle(at(0), Input::Arrived(request(id))));
+        let full = AttemptEnd::Throttled { wait: Some(millis(1_000)) };
+        engine.handle(at(10), Input::AttemptEnded(RequestId(0), full));
+        assert_eq!(dispatched(&mut engine), [(0, 0), (1, 0)]);
+        engine.handle(at(20), Input::Switch(scope, Mode::Observe));
+        assert_eq!(dispatched(&mut engine), [(2, 0), (3, 0), (4, 0)]);
+        assert_eq!(engine.view(at(20))[0].waiting, 1);
+        for id in 1..5 {
+            engine.handle(at(100), Input::AttemptEnded(RequestId(id), AttemptEnd::Completed));
+            let Some(Output::Respond(respond)) = engine.poll() else { panic!("no answer to {id}") };
+            let waited = if id == 1 { millis(0) } else { millis(20) };
+            let verdict = (id > 1).then_some(Verdict::Wait);
+            assert_eq!((respond.outcome, respond.queued, respond.observed), (Outcome::Served, waited, verdict));
+        }
+        engine.handle(at(1_010), Input::Tick);
+        assert_eq!(dispatched(&mut engine), [(0, 0)]);
+        engine.handle(at(1_100), Input::AttemptEnded(RequestId(0), AttemptEnd::Completed));
+        let view = &engine.view(at(1_100))[0];
+        assert_eq!((engine.live(), view.waiting, view.would_wait, view.deployments[0].would_run), (0, 0, 0, 0));
+    }
 }

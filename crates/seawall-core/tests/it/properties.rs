@@ -6,7 +6,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use seawall_core::Engine;
 use seawall_core::advice::Form;
 use seawall_core::classify::AttemptEnd;
-use seawall_core::engine::{Arrival, Input, Output};
+use seawall_core::engine::{Arrival, Input, Output, Scope};
 use seawall_core::id::{PoolId, RequestId, TenantId};
 use seawall_core::outcome::Outcome;
 use seawall_core::permit::Payment;
@@ -422,6 +422,7 @@ enum Noise {
     Headers(u64),
     Ended(u64, AttemptEnd),
     Gone(u64),
+    Switch(Scope, Mode),
     Drain,
     Tick,
 }
@@ -433,6 +434,10 @@ fn any_noise() -> impl Strategy<Value = (u64, Noise)> {
         2 => (0_u64..22).prop_map(Noise::Headers),
         6 => (0_u64..22, any_end()).prop_map(|(id, end)| Noise::Ended(id, end)),
         1 => (0_u64..22).prop_map(Noise::Gone),
+        1 => (prop_oneof![(0_u32..3).prop_map(|id| Scope::Pool(PoolId(id))),
+                          (0_u32..5).prop_map(|id| Scope::Tenant(TenantId(id)))],
+              prop_oneof![Just(Mode::Enforce), Just(Mode::Observe)])
+            .prop_map(|(scope, mode)| Noise::Switch(scope, mode)),
         1 => Just(Noise::Tick),
     ];
     let noise = prop_oneof![200 => noise, 1 => Just(Noise::Drain)];
@@ -459,6 +464,7 @@ fn no_order_of_inputs_panics_or_leaks() {
                     Noise::Headers(id) => Input::AttemptHeaders(RequestId(id)),
                     Noise::Ended(id, end) => Input::AttemptEnded(RequestId(id), end),
                     Noise::Gone(id) => Input::ClientGone(RequestId(id)),
+                    Noise::Switch(scope, mode) => Input::Switch(scope, mode),
                     Noise::Drain => Input::Drain,
                     Noise::Tick => Input::Tick,
                 };
