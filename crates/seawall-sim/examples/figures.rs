@@ -3,6 +3,7 @@
 //! `cargo run --release -p seawall-sim --example figures -- cases/CASE/scenario.toml [--seeds N] [--from N] [--scale X]
 //! [--counterfactuals] [--only NAME] [--seawall] [--series]`
 #![expect(clippy::print_stdout, reason = "an example talks to the terminal")]
+#![expect(clippy::disallowed_methods, reason = "an example says how long it took; nothing depends on it")]
 
 use seawall_cases::scenario::Clock;
 use seawall_sim::replay::{Case, SeedRuns, Study};
@@ -75,9 +76,11 @@ fn range(values: &[f64]) -> (f64, f64) {
     (low, values.iter().copied().fold(f64::NEG_INFINITY, f64::max))
 }
 
+/// How many passed, what came out, least and greatest value that pass, whether it is a time.
+type Told = (usize, Vec<f64>, Option<f64>, Option<f64>, bool);
+
 fn print_checks(study: &Study<'_>, seeds: &[SeedRuns]) {
-    let mut names: BTreeMap<(&str, String, String), (usize, Vec<f64>, Option<f64>, Option<f64>, bool)> =
-        BTreeMap::new();
+    let mut names: BTreeMap<(&str, String, String), Told> = BTreeMap::new();
     let over = study.over_seeds(seeds);
     for check in seeds.iter().flat_map(|runs| &runs.checks).chain(&over) {
         let key = (check.run, check.counterfactual.clone().unwrap_or_default(), check.name.clone());

@@ -72,7 +72,15 @@ pub struct Call {
     /// Which version of the body it carries: two attempts with different ones do not look alike.
     pub body: u32,
     pub(crate) abandoned: bool,
-    pub(crate) replied: bool,
+    /// When its answer is there; `u64::MAX`: nobody has given one yet.
+    pub(crate) answer_at: Nanos,
+}
+
+impl Call {
+    /// Whether the callee has answered; the answer may still be on its way.
+    pub(crate) const fn is_answered(&self) -> bool {
+        self.answer_at != Nanos::MAX
+    }
 }
 
 /// The answer to a call.
@@ -110,11 +118,12 @@ struct Slot<T> {
 /// All calls and requests that are under way. What is over gives its place to what comes.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
-    calls: Vec<Slot<Call>>,
-    free_calls: Vec<u32>,
+    slots: Vec<Slot<Call>>,
+    free: Vec<u32>,
     requests: Vec<(Facts, u32)>,
     free_requests: Vec<u32>,
-    pub(crate) live_calls: usize,
+    /// Calls that are under way.
+    pub(crate) live: usize,
     pub(crate) live_requests: usize,
 }
 
@@ -149,36 +158,36 @@ impl Calls {
 
     pub(crate) fn open(&mut self, call: Call) -> CallId {
         self.requests[call.request.0 as usize].1 += 1;
-        self.live_calls += 1;
-        if let Some(index) = self.free_calls.pop() {
-            let slot = &mut self.calls[index as usize];
+        self.live += 1;
+        if let Some(index) = self.free.pop() {
+            let slot = &mut self.slots[index as usize];
             slot.value = Some(call);
             return CallId { index, generation: slot.generation };
         }
-        self.calls.push(Slot { generation: 0, value: Some(call) });
-        let index = u32::try_from(self.calls.len() - 1).expect("fewer than 2^32 calls are under way");
+        self.slots.push(Slot { generation: 0, value: Some(call) });
+        let index = u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 calls are under way");
         CallId { index, generation: 0 }
     }
 
     pub(crate) fn get(&self, id: CallId) -> Option<&Call> {
-        let slot = &self.calls[id.index as usize];
+        let slot = &self.slots[id.index as usize];
         if slot.generation == id.generation { slot.value.as_ref() } else { None }
     }
 
     pub(crate) fn get_mut(&mut self, id: CallId) -> Option<&mut Call> {
-        let slot = &mut self.calls[id.index as usize];
+        let slot = &mut self.slots[id.index as usize];
         if slot.generation == id.generation { slot.value.as_mut() } else { None }
     }
 
     pub(crate) fn close(&mut self, id: CallId) {
-        let slot = &mut self.calls[id.index as usize];
+        let slot = &mut self.slots[id.index as usize];
         if slot.generation != id.generation {
             return;
         }
         if let Some(call) = slot.value.take() {
             slot.generation = slot.generation.wrapping_add(1);
-            self.free_calls.push(id.index);
-            self.live_calls -= 1;
+            self.free.push(id.index);
+            self.live -= 1;
             self.release_request(call.request);
         }
     }

@@ -94,14 +94,14 @@ impl Context<'_> {
             told_attempt: 0,
             body: 0,
             abandoned: false,
-            replied: false,
+            answer_at: Nanos::MAX,
         })
     }
 
     /// Asks another actor with a call like this one; `from` is set here.
     pub fn send_call(&mut self, call: Call) -> CallId {
         let to = call.to;
-        let call = Call { from: self.me, state: 0, abandoned: false, replied: false, ..call };
+        let call = Call { from: self.me, state: 0, abandoned: false, answer_at: Nanos::MAX, ..call };
         let id = self.core.calls.open(call);
         let now = self.core.now;
         self.core.queue.push(now, now, to, Message::Arrive(id));
@@ -135,11 +135,14 @@ impl Context<'_> {
         if call.abandoned && delay == 0 {
             return self.core.calls.close(id);
         }
-        if core::mem::replace(&mut call.replied, true) {
+        if call.is_answered() {
             return self.core.watch.second_reply(now, call.to);
         }
+        // The end of time is how a call says that it has no answer yet.
+        let at = now.saturating_add(delay).min(Nanos::MAX - 1);
+        call.answer_at = at;
         let from = call.from;
-        self.core.queue.push(now, now.saturating_add(delay), from, Message::Reply(id, reply));
+        self.core.queue.push(now, at, from, Message::Reply(id, reply));
     }
 
     /// Stops waiting for the answer to a call of its own.
@@ -150,7 +153,7 @@ impl Context<'_> {
             return;
         }
         call.abandoned = true;
-        if !call.replied {
+        if !call.is_answered() {
             let to = call.to;
             self.core.queue.push(now, now, to, Message::Abandoned(id));
         }

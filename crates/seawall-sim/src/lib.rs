@@ -10,6 +10,8 @@ mod construct;
 mod context;
 mod events;
 pub mod figures;
+#[cfg(test)]
+mod properties;
 mod random;
 mod recorder;
 pub mod replay;

@@ -33,10 +33,11 @@ impl Timeouts {
         }
     }
 
-    /// The next call that has run out of time and is still under way. Call it until there is none.
+    /// The next call that has run out of time and is still under way. Call it until there is none. An answer that
+    /// comes at the last moment is in time; one that is on its way then is not.
     pub fn next_due(&mut self, context: &mut Context<'_>) -> Option<CallId> {
         while let Some((at, call)) = self.line.front().copied() {
-            let live = context.call(call).is_some_and(|call| !call.abandoned && !call.replied);
+            let live = context.call(call).is_some_and(|call| !call.abandoned && call.answer_at > at);
             if live && at > context.now() {
                 context.timer(at - context.now(), self.kind, 0);
                 return None;

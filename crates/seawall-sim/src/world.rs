@@ -110,7 +110,7 @@ impl World {
                 context.core.calls.close(call);
             }
             Message::Abandoned(call) => {
-                if context.call(call).is_some_and(|call| !call.replied) {
+                if context.call(call).is_some_and(|call| !call.is_answered()) {
                     actor.abandoned(call, &mut context);
                 }
             }
@@ -136,7 +136,7 @@ impl World {
 
     /// Calls and requests that are under way, and events to come.
     pub fn under_way(&self) -> (usize, usize, usize) {
-        (self.core.calls.live_calls, self.core.calls.live_requests, self.core.queue.len())
+        (self.core.calls.live, self.core.calls.live_requests, self.core.queue.len())
     }
 
     /// Records that each actor holds.

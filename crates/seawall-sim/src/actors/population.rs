@@ -234,7 +234,7 @@ impl PopulationActor {
             told_attempt: live.made,
             body: 0,
             abandoned: false,
-            replied: false,
+            answer_at: u64::MAX,
         });
         live.outbound = Some(outbound);
         if let Some(timeouts) = &mut self.timeouts {

@@ -16,7 +16,7 @@ fn spells(values: &[f64], above: f64, joins: usize, least: usize) -> Vec<Spell> 
     let mut spells: Vec<Spell> = Vec::new();
     for second in (0..values.len()).filter(|second| values[*second] > above) {
         match spells.last_mut() {
-            Some(last) if second - last.end <= joins => last.end = second + 1,
+            Some(before) if second - before.end <= joins => before.end = second + 1,
             _ => spells.push(Spell { begin: second, end: second + 1 }),
         }
     }
@@ -53,15 +53,15 @@ pub(super) fn measure(recorder: &Recorder, wanted: &Wave) -> Result<f64, String>
             all.get(index).copied().into_iter().collect()
         }
     };
-    let (Some(first), Some(last)) = (chosen.first(), chosen.last()) else { return Ok(f64::NAN) };
+    let (Some(opening), Some(closing)) = (chosen.first(), chosen.last()) else { return Ok(f64::NAN) };
     let length: usize = chosen.iter().map(|spell| spell.end - spell.begin).sum();
     let sum = |summed: &Summed| -> f64 {
         chosen.iter().map(|spell| summed.values[spell.begin..spell.end].iter().sum::<f64>()).sum()
     };
     Ok(match wanted.part {
-        WavePart::Count | WavePart::Begin => of.minute(first.begin),
-        WavePart::End if last.end >= of.values.len() => f64::NAN,
-        WavePart::End => of.minute(last.end),
+        WavePart::Count | WavePart::Begin => of.minute(opening.begin),
+        WavePart::End if closing.end >= of.values.len() => f64::NAN,
+        WavePart::End => of.minute(closing.end),
         WavePart::Minutes => crate::actors::number(length) / 60.0,
         WavePart::Sum => sum(&of),
         WavePart::Rate => sum(&of) / crate::actors::number(length),

@@ -72,12 +72,11 @@ fn find<'a>(value: &'a mut Value, actor: &str, key: &str) -> Result<&'a mut Valu
         .find(|item| item["name"] == *actor)
         .ok_or_else(|| format!("there is no actor and no event `{actor}` in the file"))?;
     for part in key.split('.') {
-        place = match part.parse::<usize>() {
-            Ok(index) => place.get_mut(index).ok_or_else(|| format!("`{actor}.{key}` has no item {index}"))?,
-            Err(_) => {
-                let table = place.as_object_mut().ok_or_else(|| format!("`{actor}.{key}` is no table"))?;
-                table.entry(part).or_insert(Value::Null)
-            }
+        place = if let Ok(index) = part.parse::<usize>() {
+            place.get_mut(index).ok_or_else(|| format!("`{actor}.{key}` has no item {index}"))?
+        } else {
+            let table = place.as_object_mut().ok_or_else(|| format!("`{actor}.{key}` is no table"))?;
+            table.entry(part).or_insert(Value::Null)
         };
     }
     Ok(place)
