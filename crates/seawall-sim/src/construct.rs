@@ -3,7 +3,7 @@
 use crate::Nanos;
 use crate::actors::{
     EngineActor, LayerActor, LinkActor, LookupCacheActor, ModelPoolActor, PopulationActor, ResultCacheActor,
-    RouterActor, ServiceActor, Surroundings, TierActor, WorkerPoolActor,
+    RouterActor, SeawallActor, ServiceActor, Surroundings, TierActor, WorkerPoolActor,
 };
 use crate::calls::ActorId;
 use crate::context::Actor;
@@ -87,11 +87,12 @@ fn surroundings<'a>(scenario: &'a Scenario, options: &Options) -> Surroundings<'
         ids,
         workloads: workloads.into_iter().collect(),
         models: models.into_iter().collect(),
+        without: options.without.clone(),
     }
 }
 
 /// Adds every actor, in the order of [`Scenario::actors`].
-fn add_actors(world: &mut World, around: &Surroundings<'_>, _options: &Options, mistakes: &mut Vec<String>) {
+fn add_actors(world: &mut World, around: &Surroundings<'_>, options: &Options, mistakes: &mut Vec<String>) {
     let scenario = around.scenario;
     let mut add = |world: &mut World, name: &str, actor: Result<Box<dyn Actor>, String>| match actor {
         Ok(actor) => drop(world.add(actor)),
@@ -106,8 +107,14 @@ fn add_actors(world: &mut World, around: &Surroundings<'_>, _options: &Options, 
         add(world, &settings.name, actor.map(|actor| Box::new(actor) as Box<dyn Actor>));
     }
     for settings in &scenario.router {
-        let actor = RouterActor::new(settings, around, world.recorder());
-        add(world, &settings.name, Ok(Box::new(actor)));
+        let replaced = scenario.with_seawall.as_ref().filter(|with| with.replaces.contains(&settings.name));
+        let actor: Box<dyn Actor> = match replaced {
+            Some(with) if options.seawall == Seawall::Enforcing => {
+                Box::new(SeawallActor::new(settings, with, around, world.recorder()))
+            }
+            _ => Box::new(RouterActor::new(settings, around, world.recorder())),
+        };
+        add(world, &settings.name, Ok(actor));
     }
     for settings in &scenario.model_pool {
         let actor = ModelPoolActor::new(settings, around, world.recorder());

@@ -25,6 +25,11 @@ impl Stream {
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    /// A whole number of 64 bits: the seed of something else.
+    pub fn whole(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
     /// A whole number in `0..bound`; 0 where `bound` is 0.
     pub fn below(&mut self, bound: usize) -> usize {
         let product = u128::from(self.0.next_u64()) * bound as u128;

@@ -64,6 +64,14 @@ impl<T> Slab<T> {
         Some(value)
     }
 
+    /// Every record with its place, in the order of the places.
+    pub fn places(&self) -> impl Iterator<Item = (Place, &T)> {
+        self.slots.iter().enumerate().filter_map(|(index, slot)| {
+            let place = (u64::from(slot.generation) << 32) | index as u64;
+            slot.value.as_ref().map(|value| (place, value))
+        })
+    }
+
     /// How many there are.
     pub const fn len(&self) -> usize {
         self.live

@@ -10,6 +10,7 @@ mod population;
 mod result_cache;
 mod rollout;
 mod router;
+mod seawall;
 mod service;
 mod sharing;
 mod tier;
@@ -26,6 +27,7 @@ pub use population::PopulationActor;
 pub use result_cache::ResultCacheActor;
 pub use rollout::Rollout;
 pub use router::RouterActor;
+pub use seawall::SeawallActor;
 pub use service::ServiceActor;
 pub use sharing::Sharing;
 pub use tier::TierActor;
@@ -33,6 +35,7 @@ pub use worker_pool::WorkerPoolActor;
 
 use crate::Nanos;
 use crate::calls::ActorId;
+use crate::recorder::{Recorder, SeriesId};
 use seawall_cases::scenario::Scenario;
 use std::collections::BTreeMap;
 
@@ -51,6 +54,8 @@ pub struct Surroundings<'a> {
     pub workloads: Vec<&'a str>,
     /// The models, in order.
     pub models: Vec<&'a str>,
+    /// A protection of Seawall that is switched off.
+    pub without: Option<String>,
 }
 
 impl<'a> Surroundings<'a> {
@@ -73,6 +78,11 @@ impl<'a> Surroundings<'a> {
     /// A series name for each workload: `actor.metric.workload`.
     pub fn by_workload(&self, name: &str, metric: &str) -> Vec<String> {
         self.workloads.iter().map(|workload| format!("{name}.{metric}.{workload}")).collect()
+    }
+
+    /// A series of counts for each workload, by its number.
+    pub(crate) fn counts_by_workload(&self, name: &str, metric: &str, recorder: &mut Recorder) -> Vec<SeriesId> {
+        self.by_workload(name, metric).into_iter().map(|name| recorder.count(name)).collect()
     }
 
     /// The numbers of these models; all where there are none.

@@ -81,8 +81,8 @@ impl RouterActor {
             balancing: around.stream(name, "balancing"),
             series: Series {
                 attempts: recorder.count(format!("{name}.attempts")),
-                attempts_by_workload: by_workload(recorder, around, name, "attempts"),
-                succeeded_by_workload: by_workload(recorder, around, name, "succeeded"),
+                attempts_by_workload: around.counts_by_workload(name, "attempts", recorder),
+                succeeded_by_workload: around.counts_by_workload(name, "succeeded", recorder),
                 failed: recorder.count(format!("{name}.failed")),
                 crashes: recorder.count(format!("{name}.crashes")),
                 unreachable: recorder.count(format!("{name}.unreachable")),
@@ -186,10 +186,6 @@ impl RouterActor {
         context.level(self.series.in_flight, number(self.held.len()));
         self.fleet.lose(index, context);
     }
-}
-
-fn by_workload(recorder: &mut Recorder, around: &Surroundings<'_>, name: &str, metric: &str) -> Vec<SeriesId> {
-    around.by_workload(name, metric).into_iter().map(|name| recorder.count(name)).collect()
 }
 
 impl Actor for RouterActor {

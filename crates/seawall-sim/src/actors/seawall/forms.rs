@@ -1,0 +1,107 @@
+//! The two translations between the simulator's forms and the engine's words: what an answer of an upstream means, and
+//! what a caller is told.
+//!
+//! The first follows `seawall-wire`'s table of upstream errors, the second `seawall-proxy`'s forms of refusals; both are
+//! tables here, since the simulator's answers have no bytes.
+
+use crate::calls::Reply;
+use seawall_cases::scenario::Form;
+use seawall_core::advice;
+use seawall_core::classify::AttemptEnd;
+use seawall_core::engine::Respond;
+use seawall_core::outcome::Outcome;
+use seawall_core::time::Duration;
+
+/// What an upstream's answer says of the attempt.
+pub(super) fn attempt_end(reply: Reply) -> AttemptEnd {
+    let stated = (reply.wait_ms > 0).then(|| Duration::from_millis(u64::from(reply.wait_ms)));
+    match reply.form {
+        None => AttemptEnd::Completed,
+        Some(Form::Capacity) => AttemptEnd::Throttled { wait: stated },
+        // A 503 tells of overload only where it states a wait, or in words, which the simulator does not have.
+        Some(Form::Overloaded | Form::Unavailable) if stated.is_some() => AttemptEnd::Throttled { wait: stated },
+        Some(Form::Overloaded | Form::Unavailable | Form::Error | Form::ConnectionLost) => AttemptEnd::Failed,
+        Some(Form::ConnectionRefused) => AttemptEnd::NotSent,
+        Some(Form::Timeout) => AttemptEnd::TimedOut,
+    }
+}
+
+/// What a caller is told of the end of its request.
+pub(super) fn told(respond: &Respond) -> Reply {
+    respond.form.map_or_else(|| ended(respond.outcome), refusal)
+}
+
+/// An ending that has no form of ours.
+const fn ended(outcome: Outcome) -> Reply {
+    match outcome {
+        Outcome::Served => Reply::SUCCESS,
+        // The upstream's own words, at which every client stops; the simulator has no form for the status 400.
+        Outcome::ClientError => Reply { form: Some(Form::Error), wait_ms: 0, stop: true },
+        _ => Reply::failure(Form::ConnectionLost),
+    }
+}
+
+/// A form of ours in the default wording: `stop` is told as `wait-stop`.
+pub(super) fn refusal(form: advice::Form) -> Reply {
+    let told = |form, wait: Duration, stop| {
+        let wait_ms = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
+        Reply { form: Some(form), wait_ms, stop }
+    };
+    match form {
+        // 429.
+        advice::Form::Wait(wait) => told(Form::Capacity, wait, false),
+        advice::Form::WaitStop(wait) | advice::Form::Stop(wait) => told(Form::Capacity, wait, true),
+        // 503 or 504 with a wait.
+        advice::Form::RetrySoon(wait) | advice::Form::Leave(wait) => told(Form::Overloaded, wait, false),
+        // A terminal 4xx: the nearest form that the simulator has.
+        advice::Form::StopHard | advice::Form::Auth => told(Form::Error, Duration::ZERO, true),
+    }
+}
+
+/// Whether a request with this end was refused: Seawall ended it, and not because an upstream had failed it.
+pub(super) const fn is_refusal(outcome: Outcome) -> bool {
+    matches!(
+        outcome,
+        Outcome::MemoryFull
+            | Outcome::Draining
+            | Outcome::DeadlineUnmeetable
+            | Outcome::CapacityExhausted
+            | Outcome::NoHealthyDeployment
+            | Outcome::ModelNotFound
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_means_what_the_wire_says_it_means() {
+        let stated = |form, wait_ms| attempt_end(Reply { form: Some(form), wait_ms, stop: false });
+        let throttled = |wait| AttemptEnd::Throttled { wait };
+        let two = Some(Duration::from_secs(2));
+        assert_eq!(attempt_end(Reply::SUCCESS), AttemptEnd::Completed);
+        assert_eq!((stated(Form::Capacity, 0), stated(Form::Capacity, 2000)), (throttled(None), throttled(two)));
+        assert_eq!((stated(Form::Overloaded, 0), stated(Form::Overloaded, 2000)), (AttemptEnd::Failed, throttled(two)));
+        let unavailable = (stated(Form::Unavailable, 0), stated(Form::Unavailable, 2000));
+        assert_eq!(unavailable, (AttemptEnd::Failed, throttled(two)));
+        assert_eq!((stated(Form::Error, 0), stated(Form::Error, 2000)), (AttemptEnd::Failed, AttemptEnd::Failed));
+        assert_eq!(stated(Form::ConnectionLost, 0), AttemptEnd::Failed);
+        assert_eq!(stated(Form::ConnectionRefused, 0), AttemptEnd::NotSent);
+        assert_eq!(stated(Form::Timeout, 0), AttemptEnd::TimedOut);
+    }
+
+    #[test]
+    fn a_caller_is_told_what_the_wire_contract_says() {
+        let wait = Duration::from_millis(1_500);
+        let reply = |form, wait_ms, stop| Reply { form: Some(form), wait_ms, stop };
+        assert_eq!(refusal(advice::Form::Wait(wait)), reply(Form::Capacity, 1_500, false));
+        assert_eq!(refusal(advice::Form::WaitStop(wait)), reply(Form::Capacity, 1_500, true));
+        assert_eq!(refusal(advice::Form::Stop(wait)), reply(Form::Capacity, 1_500, true));
+        assert_eq!(refusal(advice::Form::RetrySoon(wait)), reply(Form::Overloaded, 1_500, false));
+        assert_eq!(refusal(advice::Form::Leave(wait)), reply(Form::Overloaded, 1_500, false));
+        assert_eq!(refusal(advice::Form::StopHard), reply(Form::Error, 0, true));
+        assert_eq!(ended(Outcome::Served), Reply::SUCCESS);
+        assert_eq!(ended(Outcome::Truncated), Reply::failure(Form::ConnectionLost));
+    }
+}

@@ -1,0 +1,338 @@
+//! Seawall in the place of a naive router: the same number of processes with the same speed and memory, each with an
+//! engine of its own, the engine that serves.
+//!
+//! This is the engine's second host (`seawall-proxy` is the first). It gives every input with the time of the world,
+//! makes exactly one attempt for each dispatch, reports exactly one end for it, and answers every call exactly once. What
+//! a host has to read from bytes is known here, and what the simulator does not have is left out: nobody states a
+//! deadline or a patience, as the measured clients do not by default, and an answer comes in one piece.
+
+mod forms;
+mod replica;
+mod series;
+mod settings;
+
+use super::Surroundings;
+use super::fleet::{self, Fleet};
+use crate::Nanos;
+use crate::calls::{ActorId, Call, CallId, Reply};
+use crate::context::{Actor, Context};
+use crate::random::{Stream, nanos};
+use crate::recorder::Recorder;
+use crate::slab::{Place, Slab};
+use crate::timeouts::Timeouts;
+use replica::{Gate, Replica, Stage};
+use seawall_cases::scenario::{Event, Form, Router, WithSeawall};
+use seawall_core::advice;
+use seawall_core::classify::AttemptEnd;
+use seawall_core::engine::{Arrival, Dispatch, Input, Output, Respond};
+use seawall_core::id::{PoolId, RequestId, TenantId};
+use seawall_core::outcome::Outcome;
+use seawall_core::settings::{Criticality, Mode, Settings, TimeoutSettings};
+use seawall_core::time::Instant;
+use series::Series;
+
+const DONE: u16 = 0;
+const TICK: u16 = 1;
+const TIMEOUT: u16 = 2;
+
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    inbound: CallId,
+    replica: u32,
+    stage: Stage,
+    outbound: Option<CallId>,
+}
+
+/// Takes the place of a [`Router`]; see the module.
+#[derive(Debug)]
+pub struct SeawallActor {
+    settings: Settings,
+    targets: Vec<ActorId>,
+    service: Nanos,
+    refusal: Nanos,
+    counts_attempts: bool,
+    fleet: Fleet,
+    /// The process of each instance that has been up.
+    replicas: Vec<Option<Replica>>,
+    held: Slab<Held>,
+    /// Requests that wait in the engines of all processes.
+    waiting: usize,
+    timeouts: Timeouts,
+    balancing: Stream,
+    seeds: Stream,
+    series: Series,
+}
+
+impl SeawallActor {
+    /// What takes the place of this router.
+    pub fn new(router: &Router, with: &WithSeawall, around: &Surroundings<'_>, recorder: &mut Recorder) -> Self {
+        let told = settings::told(router, around, Mode::Enforce);
+        let each = 1e9 / (router.rate_per_second * around.scale);
+        Self {
+            settings: told.settings,
+            targets: told.targets,
+            service: nanos(each),
+            refusal: nanos(each * with.refusal_cost),
+            counts_attempts: around.scenario.scenario.attempts_at.contains(&router.name),
+            fleet: Fleet::new(router, around, recorder),
+            replicas: Vec::new(),
+            held: Slab::default(),
+            waiting: 0,
+            timeouts: Timeouts::new(
+                u64::try_from(TimeoutSettings::default().first_byte.as_nanos()).unwrap_or(u64::MAX),
+                TIMEOUT,
+            ),
+            balancing: around.stream(&router.name, "balancing"),
+            seeds: around.stream(&router.name, "engines"),
+            series: Series::new(&router.name, around, recorder),
+        }
+    }
+
+    /// The process of an instance, begun now if there is none yet.
+    fn replica(&mut self, index: u32, now: Nanos) -> &mut Replica {
+        let place = index as usize;
+        if self.replicas.len() <= place {
+            self.replicas.resize_with(place + 1, || None);
+        }
+        let (settings, seeds) = (&self.settings, &mut self.seeds);
+        self.replicas[place].get_or_insert_with(|| Replica::new(now, settings, seeds.whole()))
+    }
+
+    fn refused_at_the_gate(&mut self, place: Place, index: u32, context: &mut Context<'_>) {
+        let outcome = Outcome::MemoryFull;
+        let random = &mut self.replica(index, context.now()).random;
+        let reply = advice::advise(outcome, None, false, random).map_or(Reply::SUCCESS, forms::refusal);
+        self.end(place, outcome, reply, context);
+    }
+
+    /// Begins with the next request of a process's line.
+    fn begin(&mut self, index: u32, context: &mut Context<'_>) {
+        let Some(Some(replica)) = self.replicas.get_mut(index as usize) else { return };
+        let Some(held) = replica.begin(&self.held).and_then(|place| self.held.get(place)) else { return };
+        let span = if held.stage == Stage::Refused { self.refusal } else { self.service };
+        self.fleet.worked(index, span);
+        context.timer(span, DONE, self.fleet.mark(index));
+    }
+
+    fn done(&mut self, mark: u64, context: &mut Context<'_>) {
+        let Some(index) = self.fleet.alive(mark) else { return };
+        let place = self.replica(index, context.now()).done();
+        if let Some((place, stage)) = place.and_then(|place| Some((place, self.held.get(place)?.stage))) {
+            match stage {
+                Stage::Refused => self.refused_at_the_gate(place, index, context),
+                Stage::Arrived | Stage::Admitted => self.admit(place, index, context),
+            }
+        }
+        self.begin(index, context);
+    }
+
+    /// Gives a request to the engine.
+    fn admit(&mut self, place: Place, index: u32, context: &mut Context<'_>) {
+        let Some(held) = self.held.get_mut(place) else { return };
+        held.stage = Stage::Admitted;
+        let Some(facts) = context.facts_of(held.inbound) else { return };
+        let arrival = Arrival {
+            request: RequestId(place),
+            tenant: TenantId(u32::from(facts.workload)),
+            pool: PoolId(u32::from(facts.model)),
+            criticality: Criticality::default(),
+            deadline: None,
+            patience: None,
+        };
+        self.drive(index, &[Input::Arrived(arrival)], context);
+    }
+
+    /// Gives an engine its inputs and does what it says. What is due by now is done before.
+    fn drive(&mut self, index: u32, inputs: &[Input], context: &mut Context<'_>) {
+        let now = context.now();
+        if self.replica(index, now).is_due(now) {
+            self.step(index, Input::Tick, context);
+        }
+        for input in inputs {
+            self.step(index, *input, context);
+        }
+        let replica = self.replica(index, now);
+        let waiting = replica.engine.live() - replica.running;
+        let before = core::mem::replace(&mut replica.waiting, waiting);
+        let timer = replica.arm();
+        self.waiting = self.waiting + waiting - before;
+        if let Some(at) = timer {
+            context.timer(at.saturating_sub(now), TICK, self.fleet.mark(index));
+        }
+        self.series.levels(self.held.len(), self.waiting, context);
+    }
+
+    fn step(&mut self, index: u32, input: Input, context: &mut Context<'_>) {
+        let now = context.now();
+        self.replica(index, now).engine.handle(Instant::from_nanos(now), input);
+        while let Some(output) = self.replica(index, now).engine.poll() {
+            match output {
+                Output::Dispatch(dispatch) => self.dispatch(index, dispatch, context),
+                Output::Respond(respond) => self.respond(&respond, context),
+                // What an operator may want to read; nobody reads here.
+                Output::Notice(_) => {}
+            }
+        }
+    }
+
+    /// Makes the attempt that is permitted.
+    fn dispatch(&mut self, index: u32, dispatch: Dispatch, context: &mut Context<'_>) {
+        let permit = dispatch.permit;
+        let place = permit.request().0;
+        let Some(held) = self.held.get_mut(place) else { return };
+        let Some(inbound) = context.call(held.inbound).copied() else { return };
+        let to = self.targets[permit.deployment().index()];
+        let facts = context.facts_mut(inbound.request);
+        facts.upstream += 1;
+        let upstream = facts.upstream;
+        self.series.dispatched(upstream, context);
+        let deadline = self.timeouts.deadline(context.now()).min(inbound.deadline);
+        let outbound = context.send_call(Call { to, token: place, deadline, ..inbound });
+        held.outbound = Some(outbound);
+        self.timeouts.watch(outbound, context);
+        self.replica(index, context.now()).running += 1;
+    }
+
+    fn respond(&mut self, respond: &Respond, context: &mut Context<'_>) {
+        self.end(respond.request.0, respond.outcome, forms::told(respond), context);
+    }
+
+    /// Answers a call; one whose caller has left is forgotten already.
+    fn end(&mut self, place: Place, outcome: Outcome, reply: Reply, context: &mut Context<'_>) {
+        let Some(held) = self.forget(place, context.now()) else { return };
+        let workload = context.facts_of(held.inbound).map_or(0, |facts| facts.workload);
+        self.series.ended(outcome, workload, context);
+        self.series.levels(self.held.len(), self.waiting, context);
+        context.reply(held.inbound, reply);
+    }
+
+    fn forget(&mut self, place: Place, now: Nanos) -> Option<Held> {
+        let held = self.held.remove(place)?;
+        self.replica(held.replica, now).release(held.stage);
+        Some(held)
+    }
+
+    /// The attempt of a request ended.
+    fn attempt_ended(&mut self, place: Place, end: AttemptEnd, context: &mut Context<'_>) {
+        let Some(held) = self.held.get_mut(place) else { return };
+        held.outbound = None;
+        let (index, request) = (held.replica, RequestId(place));
+        self.replica(index, context.now()).running -= 1;
+        let ended = Input::AttemptEnded(request, end);
+        if end == AttemptEnd::Completed {
+            return self.drive(index, &[Input::AttemptHeaders(request), ended], context);
+        }
+        self.drive(index, &[ended], context);
+    }
+
+    /// A process is gone, and all that it held with it.
+    fn lose(&mut self, index: u32, context: &mut Context<'_>) {
+        if let Some(replica) = self.replicas.get_mut(index as usize).and_then(Option::take) {
+            self.waiting -= replica.waiting;
+        }
+        let lost: Vec<Place> = self.held.places().filter(|(_, held)| held.replica == index).map(|(at, _)| at).collect();
+        for place in lost {
+            let Some(held) = self.held.remove(place) else { continue };
+            if let Some(outbound) = held.outbound {
+                context.abandon(outbound);
+            }
+            self.series.lost(context);
+            context.reply(held.inbound, Reply::failure(Form::ConnectionLost));
+        }
+        self.series.levels(self.held.len(), self.waiting, context);
+        self.fleet.lose(index, context);
+    }
+
+    /// Requests that the memory of a process holds; at least one.
+    fn memory(&self) -> usize {
+        usize::try_from(nanos(self.fleet.memory_in_flight())).unwrap_or(usize::MAX).max(1)
+    }
+}
+
+impl Actor for SeawallActor {
+    fn start(&mut self, context: &mut Context<'_>) {
+        self.fleet.start(context);
+    }
+
+    fn arrive(&mut self, call: CallId, context: &mut Context<'_>) {
+        let Some(request) = context.call(call).map(|call| call.request) else { return };
+        self.series.arrived(context.facts(request).workload, context);
+        if self.counts_attempts {
+            let facts = context.facts_mut(request);
+            facts.attempts += 1;
+            let attempts = facts.attempts;
+            self.series.attempts_of_one(attempts, context);
+        }
+        let Some(index) = self.fleet.pick(&mut self.balancing) else {
+            self.series.unreachable(context);
+            return context.reply(call, Reply::failure(Form::ConnectionRefused));
+        };
+        let memory = self.memory();
+        let stage = match self.replica(index, context.now()).gate(memory) {
+            Gate::Open => Stage::Arrived,
+            Gate::Full => Stage::Refused,
+            Gate::Shut => {
+                self.series.turned_away(context);
+                return context.reply(call, Reply::failure(Form::ConnectionRefused));
+            }
+        };
+        let place = self.held.insert(Held { inbound: call, replica: index, stage, outbound: None });
+        if let Some(call) = context.call_mut(call) {
+            call.state = place;
+        }
+        if let Some(Some(replica)) = self.replicas.get_mut(index as usize) {
+            replica.take(place, stage, &self.held);
+        }
+        self.series.levels(self.held.len(), self.waiting, context);
+        self.begin(index, context);
+    }
+
+    fn reply(&mut self, call: CallId, reply: Reply, context: &mut Context<'_>) {
+        let place = context.call(call).map_or(u64::MAX, |call| call.token);
+        self.attempt_ended(place, forms::attempt_end(reply), context);
+    }
+
+    fn abandoned(&mut self, call: CallId, context: &mut Context<'_>) {
+        let place = context.call(call).map_or(u64::MAX, |call| call.state);
+        if let Some(held) = self.forget(place, context.now()) {
+            if let Some(outbound) = held.outbound {
+                context.abandon(outbound);
+                self.replica(held.replica, context.now()).running -= 1;
+            }
+            if held.stage == Stage::Admitted {
+                self.drive(held.replica, &[Input::ClientGone(RequestId(place))], context);
+            }
+        }
+        context.close(call);
+    }
+
+    fn timer(&mut self, kind: u16, data: u64, context: &mut Context<'_>) {
+        match kind {
+            DONE => self.done(data, context),
+            TICK => {
+                if let Some(index) = self.fleet.alive(data) {
+                    self.replica(index, context.now()).rang(context.now());
+                    self.drive(index, &[], context);
+                }
+            }
+            fleet::FIRST_KIND.. => self.fleet.timer(kind, data, context),
+            _ => {
+                while let Some(call) = self.timeouts.next_due(context) {
+                    let place = context.call(call).map_or(u64::MAX, |call| call.token);
+                    context.abandon(call);
+                    self.attempt_ended(place, AttemptEnd::TimedOut, context);
+                }
+            }
+        }
+    }
+
+    fn change(&mut self, event: &Event, context: &mut Context<'_>) {
+        for index in self.fleet.change(&event.change, context) {
+            self.lose(index, context);
+        }
+    }
+
+    fn held(&self) -> usize {
+        self.held.len() + self.timeouts.len()
+    }
+}

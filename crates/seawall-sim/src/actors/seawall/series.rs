@@ -1,0 +1,98 @@
+//! What is recorded of Seawall in the place of a router: the router's series, so that the same figures can be read, and
+//! its own.
+
+use super::super::{Surroundings, number};
+use super::forms::is_refusal;
+use crate::context::Context;
+use crate::recorder::{Recorder, SeriesId};
+use seawall_core::outcome::Outcome;
+
+#[derive(Debug)]
+pub(super) struct Series {
+    attempts: SeriesId,
+    attempts_by_workload: Vec<SeriesId>,
+    succeeded_by_workload: Vec<SeriesId>,
+    failed: SeriesId,
+    unreachable: SeriesId,
+    upstream: SeriesId,
+    in_flight: SeriesId,
+    most_attempts: SeriesId,
+    most_upstream: SeriesId,
+    refused: SeriesId,
+    refused_by_outcome: Vec<(Outcome, SeriesId)>,
+    turned_away: SeriesId,
+    waiting: SeriesId,
+}
+
+impl Series {
+    pub(super) fn new(name: &str, around: &Surroundings<'_>, recorder: &mut Recorder) -> Self {
+        // Always nothing: it holds what fits into its memory. It is there to be compared.
+        recorder.count(format!("{name}.crashes"));
+        let refusals = Outcome::ALL.into_iter().filter(|outcome| is_refusal(*outcome));
+        Self {
+            attempts: recorder.count(format!("{name}.attempts")),
+            attempts_by_workload: around.counts_by_workload(name, "attempts", recorder),
+            succeeded_by_workload: around.counts_by_workload(name, "succeeded", recorder),
+            failed: recorder.count(format!("{name}.failed")),
+            unreachable: recorder.count(format!("{name}.unreachable")),
+            upstream: recorder.count(format!("{name}.upstream")),
+            in_flight: recorder.level(format!("{name}.in_flight")),
+            most_attempts: recorder.mark(format!("{name}.most_attempts")),
+            most_upstream: recorder.mark(format!("{name}.most_upstream")),
+            refused: recorder.count(format!("{name}.refused")),
+            refused_by_outcome: refusals
+                .map(|outcome| (outcome, recorder.count(format!("{name}.refused.{}", outcome.label()))))
+                .collect(),
+            turned_away: recorder.count(format!("{name}.turned_away")),
+            waiting: recorder.level(format!("{name}.waiting")),
+        }
+    }
+
+    pub(super) fn arrived(&self, workload: u16, context: &mut Context<'_>) {
+        context.count(self.attempts);
+        context.count(self.attempts_by_workload[usize::from(workload)]);
+    }
+
+    pub(super) fn attempts_of_one(&self, attempts: u32, context: &mut Context<'_>) {
+        context.raise(self.most_attempts, f64::from(attempts));
+    }
+
+    /// No process is up.
+    pub(super) fn unreachable(&self, context: &mut Context<'_>) {
+        context.count(self.unreachable);
+        context.count(self.failed);
+    }
+
+    /// A connection was not accepted.
+    pub(super) fn turned_away(&self, context: &mut Context<'_>) {
+        context.count(self.turned_away);
+        context.count(self.failed);
+    }
+
+    /// A process went away with a request.
+    pub(super) fn lost(&self, context: &mut Context<'_>) {
+        context.count(self.failed);
+    }
+
+    /// One attempt at a server; `upstream`: how many its request has had.
+    pub(super) fn dispatched(&self, upstream: u32, context: &mut Context<'_>) {
+        context.count(self.upstream);
+        context.raise(self.most_upstream, f64::from(upstream));
+    }
+
+    pub(super) fn ended(&self, outcome: Outcome, workload: u16, context: &mut Context<'_>) {
+        if outcome == Outcome::Served {
+            return context.count(self.succeeded_by_workload[usize::from(workload)]);
+        }
+        context.count(self.failed);
+        if let Some((_, series)) = self.refused_by_outcome.iter().find(|(known, _)| *known == outcome) {
+            context.count(self.refused);
+            context.count(*series);
+        }
+    }
+
+    pub(super) fn levels(&self, in_flight: usize, waiting: usize, context: &mut Context<'_>) {
+        context.level(self.in_flight, number(in_flight));
+        context.level(self.waiting, number(waiting));
+    }
+}

@@ -1,0 +1,109 @@
+//! What Seawall in the place of a router is told: the same servers and models, and the engine's own defaults.
+
+use super::super::Surroundings;
+use crate::calls::ActorId;
+use crate::random::nanos;
+use seawall_cases::scenario::Router;
+use seawall_core::id::{DeploymentId, PoolId};
+use seawall_core::routing;
+use seawall_core::settings::{
+    Capacity, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, Mode, PoolSettings, QueueSettings,
+    RetrySettings, Settings, TenantSettings, TimeoutSettings,
+};
+use seawall_core::time::Duration;
+
+/// The settings of an engine, and what its numbers stand for in the simulator.
+#[derive(Debug)]
+pub(super) struct Told {
+    /// The settings; the seed is still to be set, each engine has its own.
+    pub(super) settings: Settings,
+    /// The actor that each deployment stands for, by the deployment's number.
+    pub(super) targets: Vec<ActorId>,
+}
+
+/// One pool for each model, one deployment for each server of a model, one tenant for each workload. The deployments are
+/// of the standard kind and their size is not told: the engine has to find it. What nobody told is the engine's default,
+/// but for the line: it is never longer than an instance's memory.
+pub(super) fn told(router: &Router, around: &Surroundings<'_>, mode: Mode) -> Told {
+    let mut deployments = Vec::new();
+    let mut targets = Vec::new();
+    let servers: Vec<(&str, Vec<u16>)> = router.to.iter().map(|to| (to.as_str(), around.models_behind(to))).collect();
+    let memory = nanos(f64::from(router.memory_in_flight) * around.scale);
+    let models = around.models.iter().enumerate();
+    let pools = models.map(|(index, model)| {
+        let pool = PoolId::from_index(index);
+        let first = deployments.len();
+        for (server, models) in &servers {
+            if models.iter().any(|number| usize::from(*number) == index) {
+                deployments.push(deployment(format!("{server}/{model}"), pool, region(server, around)));
+                targets.push(around.id(server));
+            }
+        }
+        pool_settings(model, (first..deployments.len()).map(DeploymentId::from_index).collect(), memory, mode)
+    });
+    let mut settings = Settings { pools: pools.collect(), deployments, tenants: Vec::new(), seed: 0 };
+    let all: Vec<PoolId> = (0..settings.pools.len()).map(PoolId::from_index).collect();
+    settings.tenants = around.workloads.iter().map(|workload| tenant(workload, &all, mode)).collect();
+    for pool in &mut settings.pools {
+        switch_off(pool, around.without.as_deref());
+    }
+    Told { settings, targets }
+}
+
+fn region<'a>(server: &str, around: &Surroundings<'a>) -> &'a str {
+    let pools = around.scenario.model_pool.iter().map(|pool| (&pool.name, &pool.region));
+    let mut all = pools.chain(around.scenario.engine.iter().map(|engine| (&engine.name, &engine.region)));
+    all.find(|(name, _)| *name == server).map_or("", |(_, region)| region.as_str())
+}
+
+fn deployment(name: String, pool: PoolId, region: &str) -> DeploymentSettings {
+    DeploymentSettings {
+        name,
+        pool,
+        region: region.to_owned(),
+        kind: DeploymentKind::Regional,
+        boundary: None,
+        capacity: Capacity::Standard { size: None },
+        weight: 1,
+        priority_group: 0,
+    }
+}
+
+fn pool_settings(model: &str, deployments: Vec<DeploymentId>, memory: u64, mode: Mode) -> PoolSettings {
+    let queue = QueueSettings::default();
+    let most = u32::try_from(memory).unwrap_or(u32::MAX).max(1);
+    PoolSettings {
+        name: model.to_owned(),
+        deployments,
+        policy: routing::REGISTRY[0].name.to_owned(),
+        queue: QueueSettings { max_waiting: queue.max_waiting.min(most), ..queue },
+        retry: RetrySettings::default(),
+        ejection: EjectionSettings::default(),
+        timeouts: TimeoutSettings::default(),
+        mode,
+    }
+}
+
+fn tenant(workload: &str, pools: &[PoolId], mode: Mode) -> TenantSettings {
+    TenantSettings {
+        name: workload.to_owned(),
+        pools: pools.to_vec(),
+        priority_ceiling: Criticality::CriticalPlus,
+        boundary: None,
+        mode,
+    }
+}
+
+/// Takes one protection away, so that one can see what it buys. Those that today's engine does not have change nothing.
+fn switch_off(pool: &mut PoolSettings, without: Option<&str>) {
+    match without {
+        // Every failure is tried again, whatever it costs.
+        Some("retry-budget") => {
+            pool.retry.budget_percent = 1_000_000;
+            pool.retry.not_sent_percent = 1_000_000;
+        }
+        Some("bounded-wait") => pool.queue.patience = Duration::from_hours(24),
+        Some("panic-mode") => pool.ejection.panic_percent = 0,
+        _ => {}
+    }
+}

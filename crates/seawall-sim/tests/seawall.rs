@@ -1,0 +1,199 @@
+//! Seawall in the place of a router: what its processes hold, refuse, try again and lose.
+#![expect(clippy::float_cmp, reason = "the floats are whole numbers")]
+
+use seawall_cases::scenario::Scenario;
+use seawall_sim::{Options, Recorder, Seawall, World};
+
+/// One population without a rate of its own, one router, one model pool. `router`, `pool` and `rest` are written into the
+/// scenario.
+fn scenario(router: &str, pool: &str, rest: &str) -> Scenario {
+    let text = format!(
+        r#"
+        [scenario]
+        title = "Seawall in the place of a router"
+        start = "10:00"
+        end = "10:10"
+        attempts_at = ["router"]
+
+        [[population]]
+        name = "clients"
+        workload = "clients"
+        to = "router"
+
+        [[router]]
+        name = "router"
+        to = ["models"]
+        {router}
+
+        [[model_pool]]
+        name = "models"
+        latency = "1s"
+        refusal_latency = "100ms"
+        remembers = "1m"
+        {pool}
+
+        [with_seawall]
+        replaces = ["router"]
+
+        {rest}
+        "#
+    );
+    let value = Scenario::value(&text).expect("the text is TOML");
+    Scenario::from_value(value).expect("it is a scenario")
+}
+
+/// Runs to the end and then on until nothing is left.
+fn run(scenario: &Scenario, seawall: Seawall) -> (Recorder, u64) {
+    let options = Options { seawall, ..Options::default() };
+    let mut world = World::of(scenario, &options).expect("it can be built");
+    world.run_until(scenario.scenario.end.nanos * 2);
+    assert_eq!(world.violations(), [""; 0]);
+    assert_eq!(world.under_way(), (0, 0, 0), "calls, requests and events are over");
+    let hash = world.trace_hash();
+    (world.into_recorder(), hash)
+}
+
+fn enforced(router: &str, pool: &str, rest: &str) -> Recorder {
+    run(&scenario(router, pool, rest), Seawall::Enforcing).0
+}
+
+fn total(recorder: &Recorder, series: &str) -> f32 {
+    recorder.values(series).expect("there is such a series").iter().sum()
+}
+
+fn burst(at: &str, count: u32, apart: &str) -> String {
+    format!(
+        r#"
+        [[event]]
+        name = "burst {at}"
+        at = "{at}"
+        actor = "clients"
+        change = {{ burst = {{ count = {count}, apart = "{apart}" }} }}
+        "#
+    )
+}
+
+const ROUTER: &str = r#"
+    instances = 2
+    rate_per_second = 100.0
+    memory_in_flight = 100
+    restart = "10s"
+"#;
+const PLENTY: &str = "capacity_per_second = 1000.0";
+
+#[test]
+fn it_records_what_the_router_records() {
+    let scenario = scenario(ROUTER, PLENTY, &burst("10:00:01", 10, "10ms"));
+    let (naive, enforced) = (run(&scenario, Seawall::Absent).0, run(&scenario, Seawall::Enforcing).0);
+    let missing: Vec<&str> = naive.names().filter(|name| !enforced.names().any(|other| other == *name)).collect();
+    assert_eq!(missing, [""; 0]);
+    for series in ["clients.succeeded", "router.attempts", "router.succeeded.clients", "router.upstream"] {
+        assert_eq!((total(&naive, series), total(&enforced, series)), (10.0, 10.0), "{series}");
+    }
+    assert_eq!(enforced.mark_value("router.most_attempts"), Some(1.0));
+    assert_eq!(enforced.mark_value("router.most_upstream"), Some(1.0));
+}
+
+#[test]
+fn two_runs_with_one_seed_are_the_same_run() {
+    let rest = burst("10:00:01", 300, "1ms");
+    let pool = "capacity_per_second = 50.0";
+    let hash = |seed| {
+        let scenario = scenario(ROUTER, pool, &rest);
+        let options = Options { seed, seawall: Seawall::Enforcing, ..Options::default() };
+        let mut world = World::of(&scenario, &options).expect("it can be built");
+        world.run_until(scenario.scenario.end.nanos);
+        world.trace_hash()
+    };
+    assert_eq!(hash(1), hash(1));
+    assert_ne!(hash(1), hash(2));
+}
+
+#[test]
+fn a_process_holds_what_fits_refuses_a_few_at_the_gate_and_does_not_accept_the_rest() {
+    let router = "instances = 1\nrate_per_second = 1.0\nmemory_in_flight = 20\nrestart = \"10s\"";
+    let recorder = enforced(router, PLENTY, &burst("10:00:01", 30, "1ms"));
+    // Of 20 places 18 are for requests and 2 for refusals; ten connections are not accepted.
+    assert_eq!(total(&recorder, "clients.succeeded"), 18.0);
+    assert_eq!(total(&recorder, "router.refused"), 2.0);
+    assert_eq!(total(&recorder, "router.refused.memory_full"), 2.0);
+    assert_eq!(total(&recorder, "router.turned_away"), 10.0);
+    assert_eq!((total(&recorder, "router.crashes"), total(&recorder, "router.failed")), (0.0, 12.0));
+    // A refusal takes a tenth of a second, after the eighteen that came before: 18.1 s and 18.2 s after the first.
+    let refused = recorder.values("router.refused").expect("there is such a series");
+    assert_eq!((refused[18], refused[19], refused[20]), (0.0, 2.0, 0.0));
+}
+
+#[test]
+fn a_naive_router_crashes_where_it_does_not() {
+    let router = "instances = 1\nrate_per_second = 1.0\nmemory_in_flight = 20\nrestart = \"10s\"";
+    let (recorder, _) = run(&scenario(router, PLENTY, &burst("10:00:01", 30, "1ms")), Seawall::Absent);
+    assert_eq!((total(&recorder, "router.crashes"), total(&recorder, "clients.succeeded")), (1.0, 0.0));
+}
+
+#[test]
+fn a_refusal_for_want_of_capacity_is_tried_at_most_twice_and_then_told() {
+    // Nothing is ever placed: each request is tried, waits out the refusal, and is tried once more.
+    let recorder = enforced(ROUTER, "capacity_per_second = 0.0", &burst("10:00:01", 5, "1s"));
+    assert_eq!((total(&recorder, "router.upstream"), total(&recorder, "models.refused")), (10.0, 10.0));
+    assert_eq!(recorder.mark_value("router.most_upstream"), Some(2.0));
+    assert_eq!(total(&recorder, "router.refused.capacity_exhausted"), 5.0);
+    assert_eq!(total(&recorder, "clients.failed"), 5.0);
+}
+
+#[test]
+fn a_server_that_is_gone_is_told_as_such() {
+    let down = r#"
+        [[event]]
+        name = "down"
+        at = "10:00:00"
+        actor = "models"
+        change = { down = true }
+    "#;
+    let recorder = enforced(ROUTER, PLENTY, &format!("{down}{}", burst("10:00:01", 5, "1s")));
+    assert_eq!(total(&recorder, "router.refused.no_healthy_deployment"), 5.0);
+    assert_eq!(total(&recorder, "router.upstream"), 5.0);
+}
+
+#[test]
+fn a_restarted_process_loses_what_it_held_and_comes_back_empty() {
+    let restart = r#"
+        [[event]]
+        name = "restart"
+        at = "10:00:02"
+        actor = "router"
+        change = { restart = 1.0 }
+    "#;
+    // Ten are at the model when both processes go away; ten come while none is up; ten come after 10 s.
+    let bursts = ["10:00:01", "10:00:03", "10:00:15"].map(|at| burst(at, 10, "80ms")).join("");
+    let recorder = enforced(ROUTER, PLENTY, &format!("{restart}{bursts}"));
+    assert_eq!(total(&recorder, "router.unreachable"), 10.0);
+    assert_eq!((total(&recorder, "clients.succeeded"), total(&recorder, "clients.failed")), (10.0, 20.0));
+    assert_eq!(total(&recorder, "router.crashes"), 0.0);
+}
+
+#[test]
+fn a_client_that_leaves_frees_what_it_held() {
+    let mut scenario = scenario(ROUTER, PLENTY, &burst("10:00:01", 10, "10ms"));
+    scenario.population[0].attempt_timeout = Some(seawall_cases::scenario::Span::from_millis(500));
+    let (recorder, _) = run(&scenario, Seawall::Enforcing);
+    assert_eq!((total(&recorder, "clients.timeouts"), total(&recorder, "clients.succeeded")), (10.0, 0.0));
+    let in_flight = recorder.values("router.in_flight").expect("there is such a series");
+    assert_eq!((in_flight[1], in_flight[2]), (0.0, 0.0));
+}
+
+#[test]
+fn without_bounded_wait_nobody_is_refused_after_ten_seconds() {
+    // Two a second are placed, and the upstream's refusals close it; a hundred come at once.
+    let run = |without: Option<&str>| {
+        let scenario = scenario(ROUTER, "capacity_per_second = 2.0", &burst("10:00:01", 100, "1ms"));
+        let without = without.map(str::to_owned);
+        let options = Options { seawall: Seawall::Enforcing, without, ..Options::default() };
+        let mut world = World::of(&scenario, &options).expect("it can be built");
+        world.run_until(scenario.scenario.end.nanos);
+        let recorder = world.into_recorder();
+        let refused = recorder.values("router.refused.capacity_exhausted").expect("there is such a series");
+        refused[..60].iter().sum::<f32>() > 0.0 && refused[11] > 0.0
+    };
+    assert_eq!((run(None), run(Some("bounded-wait"))), (true, false));
+}
