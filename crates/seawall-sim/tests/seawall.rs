@@ -197,3 +197,18 @@ fn without_bounded_wait_nobody_is_refused_after_ten_seconds() {
     };
     assert_eq!((run(None), run(Some("bounded-wait"))), (true, false));
 }
+
+#[test]
+fn what_is_no_router_cannot_be_replaced() {
+    let build = |replaces: &str| {
+        let mut scenario = scenario(ROUTER, PLENTY, "");
+        scenario.with_seawall.as_mut().expect("there is such a section").replaces = vec![replaces.to_owned()];
+        World::of(&scenario, &Options::default()).map(drop).map_err(|error| error.to_string())
+    };
+    let key = "with_seawall.replaces[0]";
+    let no_router = format!("{key}: `models` is a model_pool, which Seawall does not replace; name a `[[router]]`");
+    assert_eq!(build("models"), Err(no_router));
+    let unknown = format!("{key}: there is no actor `x`; the actors are `clients`, `models`, `router`");
+    assert_eq!(build("x"), Err(unknown));
+    assert_eq!(build("router"), Ok(()));
+}

@@ -21,6 +21,7 @@ pub fn faults(scenario: &Scenario) -> Vec<Fault> {
     header(scenario, &kinds, &mut faults);
     targets(scenario, &kinds, &mut faults);
     curves(scenario, &mut faults);
+    replacements(scenario, &kinds, &mut faults);
     for (index, event) in scenario.event.iter().enumerate() {
         check_event(scenario, index, event, &kinds, &mut faults);
     }
@@ -144,6 +145,22 @@ fn reaches(edges: &BTreeMap<&str, Vec<&str>>, from: &str, goal: &str) -> bool {
         }
     }
     false
+}
+
+/// What Seawall replaces has to be a router.
+fn replacements(scenario: &Scenario, kinds: &Kinds<'_>, faults: &mut Vec<Fault>) {
+    let replaces = scenario.with_seawall.iter().flat_map(|with| &with.replaces);
+    for (index, name) in replaces.enumerate() {
+        let key = format!("with_seawall.replaces[{index}]");
+        match kinds.get(name.as_str()) {
+            None => expect_actor(kinds, key, name, faults),
+            Some(&"router") => {}
+            Some(kind) => {
+                let remedy = "name a `[[router]]`".to_owned();
+                push(faults, key, format!("`{name}` is a {kind}, which Seawall does not replace"), remedy);
+            }
+        }
+    }
 }
 
 fn curves(scenario: &Scenario, faults: &mut Vec<Fault>) {
