@@ -2,4 +2,5 @@
 //!
 //! A case is a folder of data. Nothing about one case is in code.
 
+pub mod record;
 pub mod scenario;

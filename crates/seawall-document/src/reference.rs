@@ -118,8 +118,8 @@ impl<'s> Page<'s> {
         if is_section(items) {
             return "list of sections, below".to_owned();
         }
-        if Choice::of(items).is_some() {
-            return "list of tables".to_owned();
+        if let Some(choice) = Choice::of(items) {
+            return if choice.tags.is_empty() { "list of words" } else { "list of tables" }.to_owned();
         }
         match items["type"].as_str().unwrap_or_default() {
             "integer" => "list of whole numbers".to_owned(),

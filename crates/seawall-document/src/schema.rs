@@ -33,7 +33,7 @@ impl Kind {
 ///
 /// What the walk checks of JSON Schema: `type` (also `number`), `enum` and `const` of texts and whole numbers, `format`,
 /// `minLength`, `maxLength`, the bounds of numbers, `required`, `properties`, `additionalProperties`, `propertyNames`
-/// with a `format`, `items`, `prefixItems`, `minItems`, `maxItems`, `$ref`, and `oneOf` and `anyOf` as serde's enums
+/// with a `format`, `items`, `prefixItems`, `minItems`, `maxItems`, `uniqueItems`, `$ref`, and `oneOf` and `anyOf` as serde's enums
 /// make them: words, tables with one of several keys, tables with a key that tells their kind. A table without
 /// `additionalProperties` takes no other keys. [`unchecked`](Self::unchecked) lists what goes beyond that. Of our own is
 /// `x-secret`: where a secret belongs, as it is written.
@@ -78,6 +78,7 @@ const CHECKED: &[&str] = &[
     "required",
     "title",
     "type",
+    "uniqueItems",
     NULLABLE,
     "x-secret",
 ];

@@ -17,8 +17,13 @@ struct Page {
 }
 
 const PAGES: &[Page] = &[
-    Page { file: "docs/reference/config.md", make: |repository| configuration(repository, "markdown") },
-    Page { file: "docs/reference/config.schema.json", make: |repository| configuration(repository, "schema") },
+    Page { file: "docs/reference/config.md", make: |repository| printed(repository, "config", "markdown") },
+    Page { file: "docs/reference/config.schema.json", make: |repository| printed(repository, "config", "schema") },
+    Page { file: "docs/reference/case-record.md", make: |repository| printed(repository, "cases", "record-markdown") },
+    Page {
+        file: "docs/reference/case-record.schema.json",
+        make: |repository| printed(repository, "cases", "record-schema"),
+    },
     Page { file: "docs/reference/cli.md", make: cli::page },
 ];
 
@@ -57,9 +62,10 @@ fn difference(file: &str, present: Option<&str>, wanted: &str) -> Option<Violati
     }
 }
 
-fn configuration(repository: &Repository, form: &str) -> Result<String, Failure> {
+/// What the example `reference` of a crate prints.
+fn printed(repository: &Repository, crate_name: &str, form: &str) -> Result<String, Failure> {
     let mut cargo = command::cargo();
-    cargo.current_dir(repository.root()).args(["run", "--quiet", "--package", "seawall-config"]);
+    cargo.current_dir(repository.root()).args(["run", "--quiet", "--package", &format!("seawall-{crate_name}")]);
     command::output(cargo.args(["--example", "reference", "--", form]))
 }
 

@@ -162,12 +162,25 @@ impl<'s> Walk<'s, '_> {
             self.report.leave_out(&node.key);
         }
         let list = Node { value: Value::List(kept), ..node };
+        if schema["uniqueItems"] == true {
+            self.repeated_items(&list);
+        }
         if count < least || count > most {
             self.wrong_count(&list, count, (least, most), schema);
             self.report.leave_out(&list.key);
         }
         // A list of fixed length means something only as a whole.
         (least != most || (is_whole && count == least)).then_some(list)
+    }
+
+    fn repeated_items(&mut self, list: &Node) {
+        let values: Vec<Json> = list.list().iter().map(Node::to_json).collect();
+        for (index, item) in list.list().iter().enumerate() {
+            if let Some(first) = values[..index].iter().position(|value| *value == values[index]) {
+                let message = format!("`{}` says the same as `{}`", item.label(), list.list()[first].label());
+                self.report.at(item, message, "remove one of the two");
+            }
+        }
     }
 
     fn wrong_count(&mut self, list: &Node, count: usize, (least, most): (usize, usize), schema: &'s Json) {

@@ -1,0 +1,4 @@
+//! Records of incidents as people meet them: files in, records or mistakes out.
+
+mod library;
+mod mistakes;
