@@ -109,6 +109,12 @@ impl Places<'_> {
         self.report.at(self.root.find(path), message, remedy);
     }
 
+    /// Whether a part of what is at a path, or of the last part of the path that the document has, was left out because
+    /// it was wrong: what is missing there is no second mistake.
+    pub fn is_incomplete(&self, path: &str) -> bool {
+        self.report.is_incomplete(self.root.find(path))
+    }
+
     /// Whether anything is wrong so far.
     pub fn has_problems(&self) -> bool {
         !self.report.is_empty()

@@ -8,6 +8,7 @@ mod actors;
 mod check;
 mod events;
 mod figures;
+mod load;
 mod lookups;
 mod read;
 mod servers;
@@ -20,6 +21,7 @@ pub use figures::{
     Aggregate, Autocorrelation, Check, Counterfactual, Figure, First, Measure, Move, Nth, OverSeeds, Pick, Rolling,
     Run, Setting, Tag, Wave, WavePart, Window,
 };
+pub use load::schema_json;
 pub use lookups::{HealthCheck, LookupCache, Service, Tier};
 pub use servers::{
     AtLimit, Autoscaler, Duplicates, Engine, Feature, ModelPool, ResultCache, Router, RouterScaling, WithSeawall,

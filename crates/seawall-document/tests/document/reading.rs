@@ -48,6 +48,15 @@ fn a_path_that_is_not_written_is_told_at_the_part_that_is() {
 }
 
 #[test]
+fn what_was_left_out_is_told_where_it_is_missing() {
+    let text = "name = \"a\"\nclasses = { first = 1, second = 1.5 }\nweights = [1, \"x\"]\n";
+    let (timetable, places) = places(text, toml_schema());
+    assert!(places.is_incomplete("classes.second") && places.is_incomplete("weights"));
+    assert!(!places.is_incomplete("classes.first") && !places.is_incomplete("rest.at"));
+    assert_eq!(places.finish(timetable).expect_err("two mistakes").problems().len(), 2);
+}
+
+#[test]
 fn where_no_value_can_be_read_the_schemas_mistakes_come_alone() {
     #[derive(Debug, Deserialize, JsonSchema)]
     struct Strict {
