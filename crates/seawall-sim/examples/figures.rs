@@ -1,7 +1,8 @@
 //! Runs a scenario file with several seeds and prints its figures and checks: for whoever calibrates a case.
 //!
 //! `cargo run --release -p seawall-sim --example figures -- cases/CASE/scenario.toml [--seeds N] [--from N] [--scale X]
-//! [--counterfactuals] [--only NAME] [--seawall] [--series]`
+//! [--counterfactuals] [--only NAME] [--seawall] [--series]
+//! [--vary ACTOR KEY FACTOR]`
 #![expect(clippy::print_stdout, reason = "an example talks to the terminal")]
 #![expect(clippy::disallowed_methods, reason = "an example says how long it took; nothing depends on it")]
 
@@ -29,6 +30,12 @@ fn main() -> Result<(), String> {
     }
     if let Some(only) = value("--only") {
         case.scenario.counterfactual.retain(|counterfactual| counterfactual.name == only);
+    }
+    if let Some(position) = arguments.iter().position(|argument| argument == "--vary") {
+        let [actor, key, factor] =
+            [1, 2, 3].map(|offset| arguments.get(position + offset).cloned().unwrap_or_default());
+        let factor: f64 = factor.parse().map_err(|_| "write --vary ACTOR KEY FACTOR")?;
+        case.scenario = case.varied(&actor, &key, factor)?;
     }
     let number = |name: &str, default: u64| value(name).map_or(Ok(default), |text| text.parse().map_err(|_| text));
     let (first, count) = (number("--from", 1)?, number("--seeds", 1)?);

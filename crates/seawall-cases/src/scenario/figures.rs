@@ -301,6 +301,9 @@ pub struct Check {
     pub over_seeds: OverSeeds,
     /// The protection that has to exist for it.
     pub needs: Option<String>,
+    /// Whether it says that there was the incident at all: it has to hold with a calibrated value a tenth off, too.
+    #[serde(default)]
+    pub keeps_incident: bool,
 }
 
 /// How a check looks at several seeds.

@@ -44,6 +44,7 @@ struct Series {
     upstream: SeriesId,
     in_flight: SeriesId,
     most_attempts: SeriesId,
+    most_upstream: SeriesId,
 }
 
 /// See [`Router`].
@@ -89,6 +90,7 @@ impl RouterActor {
                 upstream: recorder.count(format!("{name}.upstream")),
                 in_flight: recorder.level(format!("{name}.in_flight")),
                 most_attempts: recorder.mark(format!("{name}.most_attempts")),
+                most_upstream: recorder.mark(format!("{name}.most_upstream")),
             },
         }
     }
@@ -128,7 +130,10 @@ impl RouterActor {
         let to = self.to[able[self.balancing.below(able.len())]];
         held.made += 1;
         context.count(self.series.upstream);
-        context.facts_mut(inbound.request).upstream += 1;
+        let facts = context.facts_mut(inbound.request);
+        facts.upstream += 1;
+        let upstream = facts.upstream;
+        context.raise(self.series.most_upstream, f64::from(upstream));
         let own = self.timeouts.as_ref().map_or(u64::MAX, |timeouts| timeouts.deadline(context.now()));
         let deadline = own.min(inbound.deadline);
         let outbound = context.send_call(Call { to, token: place, deadline, ..inbound });
