@@ -112,6 +112,9 @@ fn add_actors(world: &mut World, around: &Surroundings<'_>, options: &Options, m
             Some(with) if options.seawall == Seawall::Enforcing => {
                 Box::new(SeawallActor::new(settings, with, around, world.recorder()))
             }
+            Some(_) if options.seawall == Seawall::Observing => {
+                Box::new(RouterActor::observed(settings, around, world.recorder()))
+            }
             _ => Box::new(RouterActor::new(settings, around, world.recorder())),
         };
         add(world, &settings.name, Ok(actor));

@@ -30,6 +30,9 @@ pub struct Arrival {
 pub enum Input {
     /// A request arrived and was understood.
     Arrived(Arrival),
+    /// A request arrived at another router, beside which the host stands and looks on, and that one sends it to this
+    /// deployment. Where it is enforced after all, or the deployment is of another pool, this is a plain arrival.
+    Mirrored(Arrival, DeploymentId),
     /// The attempt of this request got an answer that is being relayed: there is no second attempt from here on.
     AttemptHeaders(RequestId),
     /// The attempt of this request ended.

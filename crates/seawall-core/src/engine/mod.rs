@@ -188,7 +188,8 @@ impl Engine {
         }
         self.expire(now);
         match input {
-            Input::Arrived(arrival) => self.admit(now, &arrival),
+            Input::Arrived(arrival) => self.admit(now, &arrival, None),
+            Input::Mirrored(arrival, sent_to) => self.admit(now, &arrival, Some(sent_to)),
             Input::AttemptHeaders(request) => self.headers(now, request),
             Input::AttemptEnded(request, end) => self.attempt_ended(now, request, end),
             Input::ClientGone(request) => self.client_gone(now, request),
@@ -214,7 +215,8 @@ impl Engine {
     }
 
     /// Step 5, admit: refuse, wait, or go on. An arrival under an id that is in use is a mistake of the host and ignored.
-    fn admit(&mut self, now: Instant, arrival: &Arrival) {
+    /// `sent_to`: where it goes if it is observed, where the host has decided that.
+    fn admit(&mut self, now: Instant, arrival: &Arrival, sent_to: Option<DeploymentId>) {
         if self.requests.contains_key(&arrival.request) {
             return;
         }
@@ -245,7 +247,7 @@ impl Engine {
             return self.finish(now, arrival.request, Outcome::Draining, None, false);
         }
         if live.observed {
-            return self.forward(now, arrival.request);
+            return self.forward(now, arrival.request, sent_to);
         }
         if arrival.deadline.is_some_and(|deadline| deadline <= now) {
             return self.finish(now, arrival.request, Outcome::DeadlineUnmeetable, None, false);

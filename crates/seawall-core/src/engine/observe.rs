@@ -21,7 +21,7 @@ use super::{Deadline, Engine, Live, Phase, Plan};
 use crate::classify::{AttemptEnd, Repeatability};
 use crate::engine::io::{Scope, Verdict};
 use crate::health::HealthState;
-use crate::id::{PoolId, RequestId};
+use crate::id::{DeploymentId, PoolId, RequestId};
 use crate::outcome::Outcome;
 use crate::permit::Payment;
 use crate::queue::{Lane, Place};
@@ -63,11 +63,13 @@ enum Would {
 }
 
 impl Engine {
-    /// Steps 5 to 8 for an observed request.
-    pub(super) fn forward(&mut self, now: Instant, request: RequestId) {
+    /// Steps 5 to 8 for an observed request; `sent_to`: where it goes, where the host has decided that.
+    pub(super) fn forward(&mut self, now: Instant, request: RequestId, sent_to: Option<DeploymentId>) {
         let Some(live) = self.requests.get(&request).copied() else { return };
         let who = self.eligibility(&live);
-        let Some(member) = self.pools[live.pool.index()].pick_any(now, who, &mut self.random) else {
+        let pool = &mut self.pools[live.pool.index()];
+        let sent_to = sent_to.and_then(|id| pool.members.iter().position(|member| member.id == id));
+        let Some(member) = sent_to.or_else(|| pool.pick_any(now, who, &mut self.random)) else {
             return self.finish(now, request, Outcome::NoHealthyDeployment, None, false);
         };
         self.serve_shadow(now, live.pool);
@@ -98,7 +100,7 @@ impl Engine {
             live.observed = true;
             let live = *live;
             self.leave_line(request, &live);
-            self.forward(now, request);
+            self.forward(now, request, None);
         }
     }
 

@@ -425,3 +425,32 @@ fn a_switch_to_observe_empties_the_line() {
         assert_eq!((engine.live(), view.waiting, view.would_wait, view.deployments[0].would_run), (0, 0, 0, 0));
     }
 }
+
+/// A host that stands beside another router says where each request goes: what fails is blamed on where it went.
+#[test]
+fn what_a_host_has_sent_elsewhere_is_judged_there() {
+    let mut world = World::new(
+        &observing(equal(3)),
+        vec![serves(millis(50)), ends(millis(1), AttemptEnd::Failed), serves(millis(50))],
+    );
+    (0..30).for_each(|id| world.mirror(at(id * 100), request(id), 1));
+    (30..40).for_each(|id| world.mirror(at(id * 100), request(id), 2));
+    // One that the pool does not have is as none: the policy picks.
+    world.mirror(at(4_000), request(40), 9);
+    world.run_until(at(10_000));
+    world.assert_settled();
+    assert_eq!((world.attempts_at(1), world.attempts_at(0) + world.attempts_at(2)), (30, 11));
+    assert_eq!((world.health(0), world.health(1), world.health(2)), ("healthy", "ejected", "healthy"));
+    // Three failures and it would have been out: the others would have been sent elsewhere.
+    assert_eq!((world.verdicts(Verdict::Retry), world.verdicts(Verdict::MoveForHealth)), (3, 27));
+}
+
+#[test]
+fn an_enforced_request_goes_where_the_engine_says() {
+    let mut world = World::new(&equal(2), vec![serves(millis(1)), serves(millis(1))]);
+    for id in 0..100 {
+        world.mirror(at(id * 10), request(id), 0);
+    }
+    world.run_until(at(10_000));
+    assert!(world.attempts_at(1) > 30, "half of them go to the other one");
+}

@@ -71,7 +71,7 @@ pub(crate) struct Attempt {
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    Arrive(Arrival),
+    Arrive(Arrival, Option<DeploymentId>),
     Headers(RequestId, AttemptId),
     End(RequestId, AttemptId, AttemptEnd),
     Gone(RequestId),
@@ -139,7 +139,12 @@ impl World {
     }
 
     pub(crate) fn arrive(&mut self, at: Instant, arrival: Arrival) {
-        self.schedule(at, Event::Arrive(arrival));
+        self.schedule(at, Event::Arrive(arrival, None));
+    }
+
+    /// An arrival at another router, which sends it to this deployment.
+    pub(crate) fn mirror(&mut self, at: Instant, arrival: Arrival, deployment: u32) {
+        self.schedule(at, Event::Arrive(arrival, Some(DeploymentId(deployment))));
     }
 
     /// Plain arrivals of tenant 0 at pool 0, evenly spaced: `count` of them, `per_second` a second, from `from`.
@@ -154,7 +159,7 @@ impl World {
     /// A request id that no arrival has used.
     pub(crate) fn next_request(&self) -> u64 {
         let scheduled = self.events.values().filter_map(|event| match event {
-            Event::Arrive(arrival) => Some(arrival.request.0 + 1),
+            Event::Arrive(arrival, _) => Some(arrival.request.0 + 1),
             _ => None,
         });
         scheduled.chain(self.arrivals.keys().last().map(|last| last.0 + 1)).max().unwrap_or(0)
@@ -197,9 +202,10 @@ impl World {
 
     fn happen(&mut self, event: Event) {
         match event {
-            Event::Arrive(arrival) => {
+            Event::Arrive(arrival, sent_to) => {
                 self.arrivals.insert(arrival.request, arrival);
-                self.engine.handle(self.now, Input::Arrived(arrival));
+                let plain = Input::Arrived(arrival);
+                self.engine.handle(self.now, sent_to.map_or(plain, |sent_to| Input::Mirrored(arrival, sent_to)));
             }
             Event::Headers(request, attempt) => {
                 if let Some(running) = self.running.get_mut(&request).filter(|running| running.attempt == attempt) {

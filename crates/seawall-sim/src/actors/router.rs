@@ -1,6 +1,7 @@
 //! A naive router: instances that take what comes until their memory is full, and then lose all of it.
 
 use super::fleet::{self, Fleet};
+use super::seawall::{Tap, Watched};
 use super::{Surroundings, number};
 use crate::Nanos;
 use crate::calls::{ActorId, Call, CallId, Reply};
@@ -30,7 +31,11 @@ struct Held {
     /// Its place among the members of its instance.
     position: u32,
     outbound: Option<CallId>,
+    /// Where its next attempt goes: place in `to`.
+    server: Option<usize>,
     made: u32,
+    /// As Seawall's engine knows its attempt, where one looks on.
+    watched: Option<Watched>,
 }
 
 #[derive(Debug)]
@@ -63,6 +68,7 @@ pub struct RouterActor {
     held: Slab<Held>,
     balancing: Stream,
     series: Series,
+    tap: Option<Tap>,
 }
 
 impl RouterActor {
@@ -92,7 +98,21 @@ impl RouterActor {
                 most_attempts: recorder.mark(format!("{name}.most_attempts")),
                 most_upstream: recorder.mark(format!("{name}.most_upstream")),
             },
+            tap: None,
         }
+    }
+
+    /// The same, and Seawall's engine looks on without an effect.
+    pub fn observed(settings: &Router, around: &Surroundings<'_>, recorder: &mut Recorder) -> Self {
+        let router = Self::new(settings, around, recorder);
+        Self { tap: Some(Tap::new(settings, around, recorder)), ..router }
+    }
+
+    /// Draws the server of an attempt; `None`: none has the model.
+    fn server(&mut self, model: u16) -> Option<usize> {
+        let able = (0..self.to.len()).filter(|index| self.serving_models[*index].contains(&model));
+        let able: smallvec::SmallVec<[usize; 8]> = able.collect();
+        if able.is_empty() { None } else { Some(able[self.balancing.below(able.len())]) }
     }
 
     fn serve_next(&mut self, index: u32, context: &mut Context<'_>) {
@@ -121,13 +141,9 @@ impl RouterActor {
     fn forward(&mut self, place: u64, context: &mut Context<'_>) {
         let Some(held) = self.held.get_mut(place) else { return };
         let Some(inbound) = context.call(held.inbound).copied() else { return };
-        let model = context.facts(inbound.request).model;
-        let able = (0..self.to.len()).filter(|index| self.serving_models[*index].contains(&model));
-        let able: smallvec::SmallVec<[usize; 8]> = able.collect();
-        if able.is_empty() {
+        let Some(to) = held.server.map(|server| self.to[server]) else {
             return self.end(place, Reply::failure(Form::Error), context);
-        }
-        let to = self.to[able[self.balancing.below(able.len())]];
+        };
         held.made += 1;
         context.count(self.series.upstream);
         let facts = context.facts_mut(inbound.request);
@@ -146,10 +162,39 @@ impl RouterActor {
     fn attempt_ended(&mut self, place: u64, reply: Reply, context: &mut Context<'_>) {
         let Some(held) = self.held.get_mut(place) else { return };
         held.outbound = None;
-        if !reply.is_success() && held.made < self.attempts {
-            return self.forward(place, context);
+        let (inbound, instance, made, watched) = (held.inbound, held.instance, held.made, held.watched.take());
+        if let (Some(tap), Some(watched)) = (&mut self.tap, watched) {
+            tap.ended(context.now(), watched, reply, context.recorder());
         }
-        self.end(place, reply, context);
+        if reply.is_success() || made >= self.attempts {
+            return self.end(place, reply, context);
+        }
+        let server = context.facts_of(inbound).map(|facts| facts.model).and_then(|model| self.server(model));
+        let watched = self.look_on(inbound, Some(instance), server, context);
+        if let Some(held) = self.held.get_mut(place) {
+            (held.server, held.watched) = (server, watched);
+        }
+        self.forward(place, context);
+    }
+
+    /// Tells the engine that looks on of an attempt to come.
+    fn look_on(
+        &mut self,
+        inbound: CallId,
+        instance: Option<u32>,
+        server: Option<usize>,
+        context: &mut Context<'_>,
+    ) -> Option<Watched> {
+        let tap = self.tap.as_mut()?;
+        let facts = *context.facts_of(inbound)?;
+        Some(tap.arrived(context.now(), &facts, instance, server, context.recorder()))
+    }
+
+    /// Tells the engine that looks on that no server will answer.
+    fn look_away(&mut self, watched: Option<Watched>, context: &mut Context<'_>) {
+        if let (Some(tap), Some(watched)) = (&mut self.tap, watched) {
+            tap.left(context.now(), watched, context.recorder());
+        }
     }
 
     fn end(&mut self, place: u64, reply: Reply, context: &mut Context<'_>) {
@@ -185,6 +230,7 @@ impl RouterActor {
             if let Some(outbound) = held.outbound {
                 context.abandon(outbound);
             }
+            self.look_away(held.watched, context);
             context.count(self.series.failed);
             context.reply(held.inbound, Reply::failure(Form::ConnectionLost));
         }
@@ -210,18 +256,24 @@ impl Actor for RouterActor {
             context.raise(self.series.most_attempts, f64::from(attempts));
         }
         let Some(index) = self.fleet.pick(&mut self.balancing) else {
+            let watched = self.look_on(call, None, None, context);
+            self.look_away(watched, context);
             context.count(self.series.unreachable);
             context.count(self.series.failed);
             return context.reply(call, Reply::failure(Form::ConnectionRefused));
         };
         self.instances.resize_with(self.fleet.len(), Instance::default);
+        let server = self.server(context.facts(request).model);
+        let watched = self.look_on(call, Some(index), server, context);
         let members = &mut self.instances[index as usize].members;
         let held = Held {
             inbound: call,
             instance: index,
             position: u32::try_from(members.len()).unwrap_or(u32::MAX),
             outbound: None,
+            server,
             made: 0,
+            watched,
         };
         let place = self.held.insert(held);
         members.push(place);
@@ -250,8 +302,11 @@ impl Actor for RouterActor {
 
     fn abandoned(&mut self, call: CallId, context: &mut Context<'_>) {
         let place = context.call(call).map_or(u64::MAX, |call| call.state);
-        if let Some(outbound) = self.forget(place, context).and_then(|held| held.outbound) {
-            context.abandon(outbound);
+        if let Some(held) = self.forget(place, context) {
+            if let Some(outbound) = held.outbound {
+                context.abandon(outbound);
+            }
+            self.look_away(held.watched, context);
         }
         context.close(call);
     }
@@ -278,6 +333,6 @@ impl Actor for RouterActor {
     }
 
     fn held(&self) -> usize {
-        self.held.len() + self.timeouts.as_ref().map_or(0, Timeouts::len)
+        self.held.len() + self.timeouts.as_ref().map_or(0, Timeouts::len) + self.tap.as_ref().map_or(0, Tap::len)
     }
 }

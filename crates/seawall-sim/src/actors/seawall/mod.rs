@@ -10,6 +10,7 @@ mod forms;
 mod replica;
 mod series;
 mod settings;
+mod tap;
 
 use super::Surroundings;
 use super::fleet::{self, Fleet};
@@ -30,6 +31,7 @@ use seawall_core::outcome::Outcome;
 use seawall_core::settings::{Criticality, Mode, Settings, TimeoutSettings};
 use seawall_core::time::Instant;
 use series::Series;
+pub(super) use tap::{Tap, Watched};
 
 const DONE: u16 = 0;
 const TICK: u16 = 1;
