@@ -69,6 +69,8 @@ pub struct Call {
     pub deadline: Nanos,
     /// Number of the attempt as the headers tell it; 0: they do not.
     pub told_attempt: u16,
+    /// How long the caller tries to get a connection; `u64::MAX`: as long as it waits for an answer.
+    pub connect_nanos: Nanos,
     /// Which version of the body it carries: two attempts with different ones do not look alike.
     pub body: u32,
     pub(crate) abandoned: bool,

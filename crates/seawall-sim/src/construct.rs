@@ -9,6 +9,8 @@ use crate::calls::ActorId;
 use crate::context::Actor;
 use crate::world::World;
 use seawall_cases::scenario::{Scenario, faults};
+use seawall_core::id::{PoolId, TenantId};
+use seawall_core::settings::Settings;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How a scenario is run.
@@ -38,6 +40,20 @@ pub enum Seawall {
     Enforcing,
 }
 
+/// Whole settings of Seawall's engine, and what their numbers stand for in a scenario. The router that Seawall stands in
+/// the place of then only tells how many processes there are, how fast they are and how much they hold.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// The settings; each engine gets a seed of its own.
+    pub settings: Settings,
+    /// The actor that each deployment stands for, by the deployment's number.
+    pub servers: Vec<String>,
+    /// The tenant of each workload.
+    pub tenants: BTreeMap<String, TenantId>,
+    /// The pool of each model.
+    pub pools: BTreeMap<String, PoolId>,
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self { seed: 1, scale: 1.0, end: None, seawall: Seawall::Absent, without: None }
@@ -52,12 +68,17 @@ pub struct Unbuildable(pub Vec<String>);
 impl World {
     /// The world of a scenario, at its beginning.
     pub fn of(scenario: &Scenario, options: &Options) -> Result<Self, Unbuildable> {
+        Self::given(scenario, options, None)
+    }
+
+    /// The same, with whole settings for Seawall where it takes part.
+    pub fn given(scenario: &Scenario, options: &Options, given: Option<&Given>) -> Result<Self, Unbuildable> {
         let found = faults(scenario);
         if !found.is_empty() {
             let lines = found.into_iter().map(|fault| format!("{}: {}; {}", fault.key, fault.message, fault.remedy));
             return Err(Unbuildable(lines.collect()));
         }
-        let around = surroundings(scenario, options);
+        let around = Surroundings { given, ..surroundings(scenario, options) };
         let end = options.end.unwrap_or(scenario.scenario.end.nanos);
         let mut world = Self::new(scenario.scenario.start.nanos, end);
         let mut mistakes = Vec::new();
@@ -88,6 +109,7 @@ fn surroundings<'a>(scenario: &'a Scenario, options: &Options) -> Surroundings<'
         workloads: workloads.into_iter().collect(),
         models: models.into_iter().collect(),
         without: options.without.clone(),
+        given: None,
     }
 }
 

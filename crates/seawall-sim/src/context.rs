@@ -3,7 +3,7 @@
 use crate::Nanos;
 use crate::calls::{ActorId, Call, CallId, Calls, Facts, Reply, RequestId};
 use crate::events::{EventQueue, Message};
-use crate::recorder::{Recorder, SeriesId};
+use crate::recorder::{Recorder, SeriesId, SpreadId};
 use seawall_cases::scenario::Event;
 
 /// One of the world's inhabitants. Everything happens to it through these functions, one at a time.
@@ -92,6 +92,7 @@ impl Context<'_> {
             state: 0,
             deadline,
             told_attempt: 0,
+            connect_nanos: Nanos::MAX,
             body: 0,
             abandoned: false,
             answer_at: Nanos::MAX,
@@ -190,6 +191,12 @@ impl Context<'_> {
     pub fn level(&mut self, series: SeriesId, level: f64) {
         let now = self.core.now;
         self.core.recorder.set(series, now, level);
+    }
+
+    /// One more span in a spread.
+    pub fn span(&mut self, spread: SpreadId, span: Nanos) {
+        let now = self.core.now;
+        self.core.recorder.span(spread, now, span);
     }
 
     /// Raises a mark.

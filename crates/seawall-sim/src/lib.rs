@@ -17,16 +17,18 @@ mod recorder;
 pub mod replay;
 mod retry;
 mod slab;
+mod spread;
 mod timeouts;
 mod world;
 
 pub use calls::{ActorId, Call, CallId, Facts, Reply, RequestId};
-pub use construct::{Options, Seawall, Unbuildable};
+pub use construct::{Given, Options, Seawall, Unbuildable};
 pub use context::{Actor, Context};
 pub use random::Stream;
-pub use recorder::{Recorder, SeriesId};
+pub use recorder::{Recorder, SeriesId, SpreadId};
 pub use retry::{Progress, RetryRule};
 pub use slab::{Place, Slab};
+pub use spread::Spread;
 pub use timeouts::Timeouts;
 pub use world::World;
 

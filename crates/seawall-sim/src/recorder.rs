@@ -1,11 +1,16 @@
 //! What a run leaves behind: counts and levels per second, and marks. Its size depends on the length of the run in
 //! seconds and on the number of actors, never on the number of requests.
 
+use crate::spread::Spread;
 use crate::{Nanos, SECOND};
 
 /// A series' number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesId(u32);
+
+/// The number of a spread of spans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpreadId(u32);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -31,13 +36,15 @@ pub struct Recorder {
     start: Nanos,
     seconds: usize,
     series: Vec<Series>,
+    spreads: Vec<(String, Spread)>,
+    spreads_from: Nanos,
 }
 
 impl Recorder {
     /// Series from `start` to `end`.
     pub fn new(start: Nanos, end: Nanos) -> Self {
         let seconds = usize::try_from(end.saturating_sub(start).div_ceil(SECOND)).unwrap_or(0) + 1;
-        Self { start, seconds, series: Vec::new() }
+        Self { start, seconds, series: Vec::new(), spreads: Vec::new(), spreads_from: 0 }
     }
 
     /// When it begins.
@@ -77,6 +84,33 @@ impl Recorder {
     /// A mark of that name: the greatest value of the run.
     pub fn mark(&mut self, name: String) -> SeriesId {
         self.open(name, Kind::Mark)
+    }
+
+    /// A spread of spans of that name over the whole run; the same one each time.
+    pub fn spread(&mut self, name: String) -> SpreadId {
+        let known = self.spreads.iter().position(|(known, _)| *known == name);
+        let index = known.unwrap_or_else(|| {
+            self.spreads.push((name, Spread::default()));
+            self.spreads.len() - 1
+        });
+        SpreadId(u32::try_from(index).expect("fewer than 2^32 spreads"))
+    }
+
+    /// Spreads count from this time on only.
+    pub const fn spreads_from(&mut self, time: Nanos) {
+        self.spreads_from = time;
+    }
+
+    /// One more span, at this time.
+    pub fn span(&mut self, id: SpreadId, now: Nanos, span: Nanos) {
+        if now >= self.spreads_from {
+            self.spreads[id.0 as usize].1.add(span);
+        }
+    }
+
+    /// The spread of that name; `None`: there is none.
+    pub fn spread_of(&self, name: &str) -> Option<&Spread> {
+        self.spreads.iter().find(|(known, _)| known == name).map(|(_, spread)| spread)
     }
 
     /// One more, at this time.

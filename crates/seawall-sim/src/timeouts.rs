@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 pub struct Timeouts {
     span: Nanos,
     kind: u16,
+    data: u64,
     line: VecDeque<(Nanos, CallId)>,
     armed: bool,
 }
@@ -17,7 +18,17 @@ pub struct Timeouts {
 impl Timeouts {
     /// Limits of this length; the owner's timer of this kind is to call [`Timeouts::next_due`].
     pub const fn new(span: Nanos, kind: u16) -> Self {
-        Self { span, kind, line: VecDeque::new(), armed: false }
+        Self::marked(span, kind, 0)
+    }
+
+    /// The same, for an owner of several lines: its timer carries `data`, which tells them apart.
+    pub const fn marked(span: Nanos, kind: u16, data: u64) -> Self {
+        Self { span, kind, data, line: VecDeque::new(), armed: false }
+    }
+
+    /// How long they are.
+    pub const fn span(&self) -> Nanos {
+        self.span
     }
 
     /// When a call that is made now runs out of time.
@@ -29,7 +40,7 @@ impl Timeouts {
     pub fn watch(&mut self, call: CallId, context: &mut Context<'_>) {
         self.line.push_back((self.deadline(context.now()), call));
         if !core::mem::replace(&mut self.armed, true) {
-            context.timer(self.span, self.kind, 0);
+            context.timer(self.span, self.kind, self.data);
         }
     }
 
@@ -39,7 +50,7 @@ impl Timeouts {
         while let Some((at, call)) = self.line.front().copied() {
             let live = context.call(call).is_some_and(|call| !call.abandoned && call.answer_at > at);
             if live && at > context.now() {
-                context.timer(at - context.now(), self.kind, 0);
+                context.timer(at - context.now(), self.kind, self.data);
                 return None;
             }
             self.line.pop_front();

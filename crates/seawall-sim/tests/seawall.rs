@@ -2,7 +2,13 @@
 #![expect(clippy::float_cmp, reason = "the floats are whole numbers")]
 
 use seawall_cases::scenario::Scenario;
-use seawall_sim::{Options, Recorder, Seawall, World};
+use seawall_core::id::{DeploymentId, PoolId, TenantId};
+use seawall_core::settings::{
+    Capacity, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, Mode, PoolSettings, QueueSettings,
+    RetrySettings, Settings, TenantSettings, TimeoutSettings,
+};
+use seawall_core::time::Duration;
+use seawall_sim::{Given, Options, Recorder, Seawall, World};
 
 /// One population without a rate of its own, one router, one model pool. `router`, `pool` and `rest` are written into the
 /// scenario.
@@ -211,4 +217,122 @@ fn what_is_no_router_cannot_be_replaced() {
     let unknown = format!("{key}: there is no actor `x`; the actors are `clients`, `models`, `router`");
     assert_eq!(build("x"), Err(unknown));
     assert_eq!(build("router"), Ok(()));
+}
+
+/// Two engines behind Seawall with whole settings: a pool that is not the first, a tenant that is not the first.
+fn given() -> (Scenario, Given) {
+    let mut scenario = scenario(ROUTER, PLENTY, "");
+    let engines = r#"
+        [[engine]]
+        name = "near"
+        slots = 1
+        fixed_service = "5s"
+
+        [[engine]]
+        name = "far"
+        slots = 1
+        fixed_service = "5s"
+    "#;
+    let only =
+        Scenario::value(&format!("[scenario]\ntitle = \"engines\"\nstart = \"10:00\"\nend = \"10:10\"\n{engines}"));
+    scenario.engine = Scenario::from_value(only.expect("the text is TOML")).expect("it is a scenario").engine;
+    scenario.router[0].to = vec!["near".to_owned(), "far".to_owned()];
+    scenario.router[0].instances = 1;
+    let deployment = |name: &str, group| DeploymentSettings {
+        name: name.to_owned(),
+        pool: PoolId(1),
+        region: name.to_owned(),
+        kind: DeploymentKind::Regional,
+        boundary: None,
+        capacity: Capacity::Standard { size: Some(1) },
+        weight: 1,
+        priority_group: group,
+    };
+    let pool = |name: &str, deployments| PoolSettings {
+        name: name.to_owned(),
+        mode: Mode::Enforce,
+        deployments,
+        policy: "priority".to_owned(),
+        queue: QueueSettings { patience: Duration::from_secs(2), ..QueueSettings::default() },
+        retry: RetrySettings::default(),
+        ejection: EjectionSettings::default(),
+        timeouts: TimeoutSettings { connect: Duration::from_secs(3), ..TimeoutSettings::default() },
+    };
+    let tenant = |name: &str| TenantSettings {
+        name: name.to_owned(),
+        mode: Mode::Enforce,
+        pools: vec![PoolId(1)],
+        priority_ceiling: Criticality::Critical,
+        boundary: None,
+    };
+    let settings = Settings {
+        pools: vec![pool("unused", Vec::new()), pool("chat", vec![DeploymentId(0), DeploymentId(1)])],
+        deployments: vec![deployment("near", 0), deployment("far", 1)],
+        tenants: vec![tenant("nobody"), tenant("somebody")],
+        seed: 0,
+    };
+    let given = Given {
+        settings,
+        servers: vec!["near".to_owned(), "far".to_owned()],
+        tenants: [("clients".to_owned(), TenantId(1))].into(),
+        pools: [("model".to_owned(), PoolId(1))].into(),
+    };
+    (scenario, given)
+}
+
+fn run_given(scenario: &mut Scenario, given: &Given, events: &str) -> Recorder {
+    let header = "[scenario]\ntitle = \"events\"\nstart = \"10:00\"\nend = \"10:10\"\n";
+    let value = Scenario::value(&format!("{header}{events}")).expect("the text is TOML");
+    scenario.event = Scenario::from_value(value).expect("it is a scenario").event;
+    let options = Options { seawall: Seawall::Enforcing, ..Options::default() };
+    let mut world = World::given(scenario, &options, Some(given)).expect("it can be built");
+    world.run_until(scenario.scenario.end.nanos * 2);
+    assert_eq!((world.violations(), world.under_way()), (&[][..], (0, 0, 0)));
+    world.into_recorder()
+}
+
+#[test]
+fn whole_settings_decide_about_sizes_patience_and_groups() {
+    let (mut scenario, given) = given();
+    // Two are served at once, each deployment having its size; one waits for its patience of 2 s and is refused.
+    let seen = run_given(&mut scenario, &given, &burst("10:00:01", 3, "10ms"));
+    assert_eq!((total(&seen, "near.finished"), total(&seen, "far.finished")), (1.0, 1.0));
+    assert_eq!(total(&seen, "router.refused.capacity_exhausted"), 1.0);
+    assert_eq!(seen.values("router.refused").expect("there is such a series")[3], 1.0);
+    let waited = seen.spread_of("router.waited.clients").expect("there is such a spread");
+    assert_eq!((waited.total(), waited.quantile(990)), (2, Some(0)));
+    // With patience for the service of another it is served, after what is left of 5 s.
+    let mut patient = given.clone();
+    patient.settings.pools[1].queue.patience = Duration::from_secs(10);
+    let seen = run_given(&mut scenario, &patient, &burst("10:00:01", 3, "10ms"));
+    assert_eq!((total(&seen, "clients.succeeded"), total(&seen, "router.refused")), (3.0, 0.0));
+    let waited = seen.spread_of("router.waited.clients").expect("there is such a spread");
+    let longest = waited.quantile(1000).expect("there are three");
+    assert!((4_980_000_000..5_140_000_000).contains(&longest), "{longest}");
+}
+
+#[test]
+fn a_server_that_is_silent_costs_the_time_for_connecting() {
+    let (mut scenario, given) = given();
+    let silent = r#"
+        [[event]]
+        name = "silent"
+        at = "10:00:00"
+        actor = "near"
+        change = { fault = "silent" }
+    "#;
+    let seen = run_given(&mut scenario, &given, &format!("{silent}{}", burst("10:00:01", 1, "1ms")));
+    // 10 ms at the router, 3 s for the connection that cannot be made, 5 s at the other server.
+    assert_eq!((total(&seen, "router.upstream"), total(&seen, "clients.succeeded")), (2.0, 1.0));
+    assert_eq!(seen.values("clients.succeeded").expect("there is such a series")[9], 1.0);
+}
+
+#[test]
+fn observed_settings_are_only_looked_at() {
+    let (mut scenario, mut given) = given();
+    given.settings.set_mode(Mode::Observe);
+    let seen = run_given(&mut scenario, &given, &burst("10:00:01", 6, "10ms"));
+    // Everything is forwarded at once to the first group, past the told size: one is served and the rest refused there.
+    assert_eq!((total(&seen, "router.upstream"), total(&seen, "clients.succeeded")), (6.0, 1.0));
+    assert_eq!((total(&seen, "near.refused"), total(&seen, "far.finished")), (5.0, 0.0));
 }

@@ -68,6 +68,8 @@ pub struct Change {
     pub compute_factor: Option<f64>,
     /// Router, model pool, engine, service, tier: gone (`true`) or back (`false`).
     pub down: Option<bool>,
+    /// Engine: how it fails from here on.
+    pub fault: Option<EngineFault>,
     /// Link: loss from here on.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub loss: Option<f64>,
@@ -87,6 +89,20 @@ pub struct Burst {
     pub work: Option<Work>,
 }
 
+/// How a serving engine fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EngineFault {
+    /// Not at all.
+    #[default]
+    None,
+    /// It fails every request that comes, at once; what runs goes on.
+    Errors,
+    /// It is gone without a word, and all that it held with it: no connection can be made, and nobody is told so. A
+    /// caller gives up when its own time for connecting is over.
+    Silent,
+}
+
 /// What a health check needs to pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -100,7 +116,7 @@ pub enum HealthDependence {
 impl Change {
     /// The keys that are set, each with the kinds of actor that take it.
     pub fn set(&self) -> Vec<(&'static str, &'static [&'static str])> {
-        let keys: [(&str, bool, &[&str]); 19] = [
+        let keys: [(&str, bool, &[&str]); 20] = [
             ("burst", self.burst.is_some(), &["population"]),
             ("rate_factor", self.rate_factor.is_some(), &["population"]),
             ("rewords", self.rewords.is_some(), &["layer"]),
@@ -118,6 +134,7 @@ impl Change {
             ("health_depends_on", self.health_depends_on.is_some(), &["service"]),
             ("compute_factor", self.compute_factor.is_some(), &["service"]),
             ("down", self.down.is_some(), &["router", "model_pool", "engine", "service", "tier"]),
+            ("fault", self.fault.is_some(), &["engine"]),
             ("loss", self.loss.is_some(), &["link"]),
             ("delay", self.delay.is_some(), &["link"]),
         ];

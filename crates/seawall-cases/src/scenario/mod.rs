@@ -16,7 +16,7 @@ mod units;
 
 pub use actors::{Form, Layer, Link, Population, RampPoint, Resubmit, Retry, Work};
 pub use check::{Fault, faults};
-pub use events::{Burst, Change, Event, HealthDependence};
+pub use events::{Burst, Change, EngineFault, Event, HealthDependence};
 pub use figures::{
     Aggregate, Autocorrelation, Check, Counterfactual, Figure, First, Measure, Move, Nth, OverSeeds, Pick, Rolling,
     Run, Setting, Tag, Wave, WavePart, Window,

@@ -129,6 +129,9 @@ pub struct Engine {
     pub waiting_limit: u32,
     /// Service of one request, where it does not depend on its tokens.
     pub fixed_service: Option<Span>,
+    /// Whether a request takes as long as its own `work` says. Otherwise its tokens decide, or `fixed_service`.
+    #[serde(default)]
+    pub takes_work: bool,
     /// Prompt tokens a second.
     #[serde(default = "prefill")]
     #[schemars(range(min = 1))]

@@ -1,17 +1,20 @@
 //! A serving engine with continuous batching, as an actor: `seawall_model::engine::Engine` in virtual time.
 
 use super::Surroundings;
-use crate::Nanos;
 use crate::calls::{CallId, Reply};
 use crate::context::{Actor, Context};
 use crate::random::nanos;
 use crate::recorder::{Recorder, SeriesId};
+use crate::{Nanos, SECOND};
 use hashbrown::HashMap;
-use seawall_cases::scenario::{Engine, Event, Form};
+use seawall_cases::scenario::{Engine, EngineFault, Event, Form};
 use seawall_model::engine::{Departure, Engine as Model, EngineSettings, EventKind, Job, JobId, Report, Submitted};
 
 /// Room for what runs and waits: the scenario bounds it by slots, not by memory.
 const KV_TOKENS: u64 = u64::MAX / 4;
+
+/// The answer to a request that takes its own work has a token for each of these.
+const WORK_STEP: Nanos = 1_000_000;
 
 /// See [`Engine`].
 #[derive(Debug)]
@@ -19,8 +22,10 @@ pub struct EngineActor {
     settings: EngineSettings,
     engine: Model,
     percent: u32,
+    takes_work: bool,
     calls: HashMap<u64, CallId, foldhash::fast::FixedState>,
     down: bool,
+    fault: EngineFault,
     /// The timer that counts; those set before mean nothing.
     armed: (u64, Option<Nanos>),
     series: Series,
@@ -29,6 +34,7 @@ pub struct EngineActor {
 #[derive(Debug)]
 struct Series {
     finished: SeriesId,
+    failed: SeriesId,
     refused: SeriesId,
     wasted: SeriesId,
     running: SeriesId,
@@ -44,8 +50,12 @@ impl EngineActor {
         let built = EngineSettings {
             slots: around.scaled(settings.slots),
             prefill_tokens_per_second: settings.prefill_tokens_per_second,
-            decode_tokens_per_second: settings.decode_tokens_per_second,
-            batch_slowdown_ppm: slowdown,
+            decode_tokens_per_second: if settings.takes_work {
+                steps(SECOND)
+            } else {
+                settings.decode_tokens_per_second
+            },
+            batch_slowdown_ppm: if settings.takes_work { 0 } else { slowdown },
             kv_tokens: KV_TOKENS,
             waiting_limit: Some(waiting),
             prefix_cache_tokens: 0,
@@ -57,11 +67,14 @@ impl EngineActor {
             engine: Model::new(built.clone()),
             settings: built,
             percent: 100,
+            takes_work: settings.takes_work,
             calls: HashMap::default(),
             down: false,
+            fault: EngineFault::None,
             armed: (0, None),
             series: Series {
                 finished: recorder.count(format!("{name}.finished")),
+                failed: recorder.count(format!("{name}.failed")),
                 refused: recorder.count(format!("{name}.refused")),
                 wasted: recorder.count(format!("{name}.wasted")),
                 running: recorder.level(format!("{name}.running")),
@@ -108,9 +121,24 @@ impl Actor for EngineActor {
         if self.down {
             return context.reply(call, Reply::failure(Form::ConnectionRefused));
         }
+        match self.fault {
+            EngineFault::None => {}
+            EngineFault::Errors => {
+                context.count(self.series.failed);
+                return context.reply(call, Reply::failure(Form::Error));
+            }
+            EngineFault::Silent => {
+                let connect = context.call(call).map_or(Nanos::MAX, |call| call.connect_nanos);
+                return context.reply_after(call, connect, Reply::failure(Form::ConnectionRefused));
+            }
+        }
         self.advance(context);
         let Some(facts) = context.facts_of(call) else { return };
-        let (prompt_tokens, output_tokens) = (facts.prompt_tokens, facts.output_tokens);
+        let (prompt_tokens, output_tokens) = if self.takes_work {
+            (0, steps(facts.work).saturating_add(1))
+        } else {
+            (facts.prompt_tokens, facts.output_tokens)
+        };
         let job = Job { prompt_tokens, output_tokens, prefix: None, report: Report::Finish };
         match self.engine.submit(context.now(), job) {
             Submitted::Accepted(JobId(job)) => {
@@ -157,12 +185,23 @@ impl Actor for EngineActor {
                 self.fail_all(context);
             }
         }
+        if let Some(fault) = event.change.fault {
+            self.fault = fault;
+            if fault == EngineFault::Silent {
+                self.fail_all(context);
+            }
+        }
         self.advance(context);
     }
 
     fn held(&self) -> usize {
         self.calls.len()
     }
+}
+
+/// The tokens that stand for so much work, after the first one, which costs none.
+fn steps(work: Nanos) -> u32 {
+    u32::try_from(work.div_ceil(WORK_STEP)).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

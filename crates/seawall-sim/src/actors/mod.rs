@@ -35,6 +35,7 @@ pub use worker_pool::WorkerPoolActor;
 
 use crate::Nanos;
 use crate::calls::ActorId;
+use crate::construct::Given;
 use crate::recorder::{Recorder, SeriesId};
 use seawall_cases::scenario::Scenario;
 use std::collections::BTreeMap;
@@ -56,6 +57,8 @@ pub struct Surroundings<'a> {
     pub models: Vec<&'a str>,
     /// A protection of Seawall that is switched off.
     pub without: Option<String>,
+    /// Whole settings for Seawall in the place of a router, instead of those that follow from the router.
+    pub given: Option<&'a Given>,
 }
 
 impl<'a> Surroundings<'a> {

@@ -232,6 +232,7 @@ impl PopulationActor {
             state: 0,
             deadline: own.min(patience),
             told_attempt: live.made,
+            connect_nanos: u64::MAX,
             body: 0,
             abandoned: false,
             answer_at: u64::MAX,

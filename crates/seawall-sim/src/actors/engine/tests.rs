@@ -66,3 +66,41 @@ decode_tokens_per_second = 10
     let seen = run(&[CLIENT, tokens, &event("one", "10:00:01", "client", work)]);
     assert_eq!(seconds(&seen, "client.succeeded", 8), [0, 0, 0, 0, 0, 0, 1, 0]);
 }
+
+#[test]
+fn a_request_may_take_its_own_work_whatever_else_runs() {
+    let own = "
+[[engine]]
+name = \"door\"
+slots = 2
+takes_work = true
+batch_slowdown_percent = 50.0
+";
+    let one = |name: &str, at: &str, mean: &str| {
+        let work = format!(r#"burst = {{ count = 1, apart = "0s", work = {{ mean = "{mean}" }} }}"#);
+        event(name, at, "client", &work)
+    };
+    let seen = run(&[CLIENT, own, &one("long", "10:00:01", "6s"), &one("short", "10:00:02", "2500ms")]);
+    assert_eq!(seconds(&seen, "client.succeeded", 9), [0, 0, 0, 0, 1, 0, 0, 1, 0]);
+}
+
+#[test]
+fn errors_end_only_what_comes_and_silence_all() {
+    let during = |fault: &str| {
+        let begins = event("begins", "10:00:02", "door", &format!("fault = \"{fault}\""));
+        let one = event("one", "10:00:03", "client", r#"burst = { count = 1, apart = "0s" }"#);
+        let ends = event("ends", "10:00:04", "door", "fault = \"none\"");
+        let last = event("last", "10:00:05", "client", r#"burst = { count = 1, apart = "0s" }"#);
+        let first = event("first", "10:00:01", "client", r#"burst = { count = 1, apart = "0s" }"#);
+        run(&[CLIENT, ENGINE, &begins, &one, &ends, &last, &first])
+    };
+    let errors = during("errors");
+    assert_eq!(seconds(&errors, "client.succeeded", 8), [0, 0, 0, 1, 0, 0, 0, 1]);
+    assert_eq!(seconds(&errors, "client.failed", 8), [0, 0, 0, 1, 0, 0, 0, 0]);
+    assert_eq!(total(&errors, "door.failed"), 1);
+    // Nobody tells the second one anything, and it has no limit of its own.
+    let silent = during("silent");
+    assert_eq!(seconds(&silent, "client.succeeded", 8), [0, 0, 0, 0, 0, 0, 0, 1]);
+    assert_eq!(seconds(&silent, "client.failed", 8), [0, 0, 1, 0, 0, 0, 0, 0]);
+    assert_eq!(seconds(&silent, "client.open", 8)[7], 1);
+}

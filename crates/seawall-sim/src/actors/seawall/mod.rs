@@ -15,7 +15,7 @@ mod tap;
 use super::Surroundings;
 use super::fleet::{self, Fleet};
 use crate::Nanos;
-use crate::calls::{ActorId, Call, CallId, Reply};
+use crate::calls::{Call, CallId, Reply};
 use crate::context::{Actor, Context};
 use crate::random::{Stream, nanos};
 use crate::recorder::Recorder;
@@ -28,9 +28,10 @@ use seawall_core::classify::AttemptEnd;
 use seawall_core::engine::{Arrival, Dispatch, Input, Output, Respond};
 use seawall_core::id::{PoolId, RequestId, TenantId};
 use seawall_core::outcome::Outcome;
-use seawall_core::settings::{Criticality, Mode, Settings, TimeoutSettings};
-use seawall_core::time::Instant;
+use seawall_core::settings::{Criticality, Mode};
+use seawall_core::time::{Duration, Instant};
 use series::Series;
+use settings::Told;
 pub(super) use tap::{Tap, Watched};
 
 const DONE: u16 = 0;
@@ -48,8 +49,7 @@ struct Held {
 /// Takes the place of a [`Router`]; see the module.
 #[derive(Debug)]
 pub struct SeawallActor {
-    settings: Settings,
-    targets: Vec<ActorId>,
+    told: Told,
     service: Nanos,
     refusal: Nanos,
     counts_attempts: bool,
@@ -59,7 +59,8 @@ pub struct SeawallActor {
     held: Slab<Held>,
     /// Requests that wait in the engines of all processes.
     waiting: usize,
-    timeouts: Timeouts,
+    /// One line for each length of time in which an answer has to begin, by the marks of their timers.
+    timeouts: Vec<Timeouts>,
     balancing: Stream,
     seeds: Stream,
     series: Series,
@@ -68,11 +69,9 @@ pub struct SeawallActor {
 impl SeawallActor {
     /// What takes the place of this router.
     pub fn new(router: &Router, with: &WithSeawall, around: &Surroundings<'_>, recorder: &mut Recorder) -> Self {
-        let told = settings::told(router, around, Mode::Enforce);
         let each = 1e9 / (router.rate_per_second * around.scale);
         Self {
-            settings: told.settings,
-            targets: told.targets,
+            told: settings::told(router, around, Mode::Enforce),
             service: nanos(each),
             refusal: nanos(each * with.refusal_cost),
             counts_attempts: around.scenario.scenario.attempts_at.contains(&router.name),
@@ -80,10 +79,7 @@ impl SeawallActor {
             replicas: Vec::new(),
             held: Slab::default(),
             waiting: 0,
-            timeouts: Timeouts::new(
-                u64::try_from(TimeoutSettings::default().first_byte.as_nanos()).unwrap_or(u64::MAX),
-                TIMEOUT,
-            ),
+            timeouts: Vec::new(),
             balancing: around.stream(&router.name, "balancing"),
             seeds: around.stream(&router.name, "engines"),
             series: Series::new(&router.name, around, recorder),
@@ -96,7 +92,7 @@ impl SeawallActor {
         if self.replicas.len() <= place {
             self.replicas.resize_with(place + 1, || None);
         }
-        let (settings, seeds) = (&self.settings, &mut self.seeds);
+        let (settings, seeds) = (&self.told.settings, &mut self.seeds);
         self.replicas[place].get_or_insert_with(|| Replica::new(now, settings, seeds.whole()))
     }
 
@@ -104,7 +100,7 @@ impl SeawallActor {
         let outcome = Outcome::MemoryFull;
         let random = &mut self.replica(index, context.now()).random;
         let reply = advice::advise(outcome, None, false, random).map_or(Reply::SUCCESS, forms::refusal);
-        self.end(place, outcome, reply, context);
+        self.end(place, outcome, 0, reply, context);
     }
 
     /// Begins with the next request of a process's line.
@@ -135,8 +131,8 @@ impl SeawallActor {
         let Some(facts) = context.facts_of(held.inbound) else { return };
         let arrival = Arrival {
             request: RequestId(place),
-            tenant: TenantId(u32::from(facts.workload)),
-            pool: PoolId(u32::from(facts.model)),
+            tenant: self.told.tenants.get(usize::from(facts.workload)).copied().unwrap_or(TenantId(u32::MAX)),
+            pool: self.told.pools.get(usize::from(facts.model)).copied().unwrap_or(PoolId(u32::MAX)),
             criticality: Criticality::default(),
             deadline: None,
             patience: None,
@@ -181,29 +177,51 @@ impl SeawallActor {
     fn dispatch(&mut self, index: u32, dispatch: Dispatch, context: &mut Context<'_>) {
         let permit = dispatch.permit;
         let place = permit.request().0;
+        let line = self.line_of(nanos_of(dispatch.timeouts.first_byte));
         let Some(held) = self.held.get_mut(place) else { return };
         let Some(inbound) = context.call(held.inbound).copied() else { return };
-        let to = self.targets[permit.deployment().index()];
+        let to = self.told.targets[permit.deployment().index()];
         let facts = context.facts_mut(inbound.request);
         facts.upstream += 1;
         let upstream = facts.upstream;
         self.series.dispatched(upstream, context);
-        let deadline = self.timeouts.deadline(context.now()).min(inbound.deadline);
-        let outbound = context.send_call(Call { to, token: place, deadline, ..inbound });
+        let deadline = self.timeouts[line].deadline(context.now()).min(inbound.deadline);
+        let connect_nanos = nanos_of(dispatch.timeouts.connect);
+        let outbound = context.send_call(Call { to, token: place, deadline, connect_nanos, ..inbound });
         held.outbound = Some(outbound);
-        self.timeouts.watch(outbound, context);
+        self.timeouts[line].watch(outbound, context);
         self.replica(index, context.now()).running += 1;
     }
 
+    /// The line of attempts whose answers have to begin within this time.
+    fn line_of(&mut self, first_byte: Nanos) -> usize {
+        let known = self.timeouts.iter().position(|line| line.span() == first_byte);
+        known.unwrap_or_else(|| {
+            self.timeouts.push(Timeouts::marked(first_byte, TIMEOUT, self.timeouts.len() as u64));
+            self.timeouts.len() - 1
+        })
+    }
+
+    /// Ends the attempts of a line whose time is over.
+    fn time_out(&mut self, line: u64, context: &mut Context<'_>) {
+        let line = usize::try_from(line).unwrap_or(usize::MAX);
+        while let Some(call) = self.timeouts.get_mut(line).and_then(|line| line.next_due(context)) {
+            let place = context.call(call).map_or(u64::MAX, |call| call.token);
+            context.abandon(call);
+            self.attempt_ended(place, AttemptEnd::TimedOut, context);
+        }
+    }
+
     fn respond(&mut self, respond: &Respond, context: &mut Context<'_>) {
-        self.end(respond.request.0, respond.outcome, forms::told(respond), context);
+        let waited = nanos_of(respond.queued);
+        self.end(respond.request.0, respond.outcome, waited, forms::told(respond), context);
     }
 
     /// Answers a call; one whose caller has left is forgotten already.
-    fn end(&mut self, place: Place, outcome: Outcome, reply: Reply, context: &mut Context<'_>) {
+    fn end(&mut self, place: Place, outcome: Outcome, waited: Nanos, reply: Reply, context: &mut Context<'_>) {
         let Some(held) = self.forget(place, context.now()) else { return };
         let workload = context.facts_of(held.inbound).map_or(0, |facts| facts.workload);
-        self.series.ended(outcome, workload, context);
+        self.series.ended(outcome, workload, waited, context);
         self.series.levels(self.held.len(), self.waiting, context);
         context.reply(held.inbound, reply);
     }
@@ -318,13 +336,7 @@ impl Actor for SeawallActor {
                 }
             }
             fleet::FIRST_KIND.. => self.fleet.timer(kind, data, context),
-            _ => {
-                while let Some(call) = self.timeouts.next_due(context) {
-                    let place = context.call(call).map_or(u64::MAX, |call| call.token);
-                    context.abandon(call);
-                    self.attempt_ended(place, AttemptEnd::TimedOut, context);
-                }
-            }
+            _ => self.time_out(data, context),
         }
     }
 
@@ -335,6 +347,11 @@ impl Actor for SeawallActor {
     }
 
     fn held(&self) -> usize {
-        self.held.len() + self.timeouts.len()
+        self.held.len() + self.timeouts.iter().map(Timeouts::len).sum::<usize>()
     }
+}
+
+/// A span of the engine in the world's time.
+fn nanos_of(span: Duration) -> Nanos {
+    Nanos::try_from(span.as_nanos()).unwrap_or(Nanos::MAX)
 }

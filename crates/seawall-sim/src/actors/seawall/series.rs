@@ -3,8 +3,9 @@
 
 use super::super::{Surroundings, number};
 use super::forms::is_refusal;
+use crate::Nanos;
 use crate::context::Context;
-use crate::recorder::{Recorder, SeriesId};
+use crate::recorder::{Recorder, SeriesId, SpreadId};
 use seawall_core::outcome::Outcome;
 
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(super) struct Series {
     refused_by_outcome: Vec<(Outcome, SeriesId)>,
     turned_away: SeriesId,
     waiting: SeriesId,
+    /// How long those that were served had waited in the line.
+    waited_by_workload: Vec<SpreadId>,
 }
 
 impl Series {
@@ -45,6 +48,11 @@ impl Series {
                 .collect(),
             turned_away: recorder.count(format!("{name}.turned_away")),
             waiting: recorder.level(format!("{name}.waiting")),
+            waited_by_workload: around
+                .by_workload(name, "waited")
+                .into_iter()
+                .map(|name| recorder.spread(name))
+                .collect(),
         }
     }
 
@@ -80,8 +88,10 @@ impl Series {
         context.raise(self.most_upstream, f64::from(upstream));
     }
 
-    pub(super) fn ended(&self, outcome: Outcome, workload: u16, context: &mut Context<'_>) {
+    /// The end of a request that had waited so long in the line.
+    pub(super) fn ended(&self, outcome: Outcome, workload: u16, waited: Nanos, context: &mut Context<'_>) {
         if outcome == Outcome::Served {
+            context.span(self.waited_by_workload[usize::from(workload)], waited);
             return context.count(self.succeeded_by_workload[usize::from(workload)]);
         }
         context.count(self.failed);

@@ -1,10 +1,12 @@
-//! What Seawall in the place of a router is told: the same servers and models, and the engine's own defaults.
+//! What Seawall in the place of a router is told: settings that were given as a whole, or else the same servers and
+//! models as the router, and the engine's own defaults.
 
 use super::super::Surroundings;
 use crate::calls::ActorId;
+use crate::construct::Given;
 use crate::random::nanos;
 use seawall_cases::scenario::Router;
-use seawall_core::id::{DeploymentId, PoolId};
+use seawall_core::id::{DeploymentId, PoolId, TenantId};
 use seawall_core::routing;
 use seawall_core::settings::{
     Capacity, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, Mode, PoolSettings, QueueSettings,
@@ -19,12 +21,38 @@ pub(super) struct Told {
     pub(super) settings: Settings,
     /// The actor that each deployment stands for, by the deployment's number.
     pub(super) targets: Vec<ActorId>,
+    /// The tenant that each workload stands for, by the workload's number.
+    pub(super) tenants: Vec<TenantId>,
+    /// The pool that each model stands for, by the model's number.
+    pub(super) pools: Vec<PoolId>,
+}
+
+/// The settings of an engine in the place of this router.
+pub(super) fn told(router: &Router, around: &Surroundings<'_>, mode: Mode) -> Told {
+    around.given.map_or_else(|| of_router(router, around, mode), |given| of_given(given, around))
+}
+
+/// What was given: its modes, its tenants and its deployments are its own. A workload or a model that it does not know
+/// gets a number that no engine knows, and so the answer that there is no such model.
+fn of_given(given: &Given, around: &Surroundings<'_>) -> Told {
+    let mut settings = given.settings.clone();
+    for pool in &mut settings.pools {
+        switch_off(pool, around.without.as_deref());
+    }
+    let tenant = |workload: &&str| given.tenants.get(*workload).copied().unwrap_or(TenantId(u32::MAX));
+    let pool = |model: &&str| given.pools.get(*model).copied().unwrap_or(PoolId(u32::MAX));
+    Told {
+        settings,
+        targets: given.servers.iter().map(|server| around.id(server)).collect(),
+        tenants: around.workloads.iter().map(tenant).collect(),
+        pools: around.models.iter().map(pool).collect(),
+    }
 }
 
 /// One pool for each model, one deployment for each server of a model, one tenant for each workload. The deployments are
 /// of the standard kind and their size is not told: the engine has to find it. What nobody told is the engine's default,
 /// but for the line: it is never longer than an instance's memory.
-pub(super) fn told(router: &Router, around: &Surroundings<'_>, mode: Mode) -> Told {
+fn of_router(router: &Router, around: &Surroundings<'_>, mode: Mode) -> Told {
     let mut deployments = Vec::new();
     let mut targets = Vec::new();
     let servers: Vec<(&str, Vec<u16>)> = router.to.iter().map(|to| (to.as_str(), around.models_behind(to))).collect();
@@ -47,7 +75,8 @@ pub(super) fn told(router: &Router, around: &Surroundings<'_>, mode: Mode) -> To
     for pool in &mut settings.pools {
         switch_off(pool, around.without.as_deref());
     }
-    Told { settings, targets }
+    let tenants = (0..settings.tenants.len()).map(TenantId::from_index).collect();
+    Told { settings, targets, tenants, pools: all }
 }
 
 fn region<'a>(server: &str, around: &Surroundings<'a>) -> &'a str {
