@@ -26,7 +26,7 @@ use seawall_cases::scenario::{Event, Form, Router, WithSeawall};
 use seawall_core::advice;
 use seawall_core::classify::AttemptEnd;
 use seawall_core::engine::{Arrival, Dispatch, Input, Output, Respond};
-use seawall_core::id::{PoolId, RequestId, TenantId};
+use seawall_core::id::RequestId;
 use seawall_core::outcome::Outcome;
 use seawall_core::settings::{Criticality, Mode};
 use seawall_core::time::{Duration, Instant};
@@ -131,8 +131,8 @@ impl SeawallActor {
         let Some(facts) = context.facts_of(held.inbound) else { return };
         let arrival = Arrival {
             request: RequestId(place),
-            tenant: self.told.tenants.get(usize::from(facts.workload)).copied().unwrap_or(TenantId(u32::MAX)),
-            pool: self.told.pools.get(usize::from(facts.model)).copied().unwrap_or(PoolId(u32::MAX)),
+            tenant: self.told.tenant(facts.workload),
+            pool: self.told.pool(facts.model),
             criticality: Criticality::default(),
             deadline: None,
             patience: None,

@@ -22,9 +22,21 @@ pub(super) struct Told {
     /// The actor that each deployment stands for, by the deployment's number.
     pub(super) targets: Vec<ActorId>,
     /// The tenant that each workload stands for, by the workload's number.
-    pub(super) tenants: Vec<TenantId>,
+    tenants: Vec<TenantId>,
     /// The pool that each model stands for, by the model's number.
-    pub(super) pools: Vec<PoolId>,
+    pools: Vec<PoolId>,
+}
+
+impl Told {
+    /// The tenant that a workload stands for; one that the engine does not know where nothing was told of it.
+    pub(super) fn tenant(&self, workload: u16) -> TenantId {
+        self.tenants.get(usize::from(workload)).copied().unwrap_or(TenantId(u32::MAX))
+    }
+
+    /// The pool that a model stands for; one that the engine does not know where nothing was told of it.
+    pub(super) fn pool(&self, model: u16) -> PoolId {
+        self.pools.get(usize::from(model)).copied().unwrap_or(PoolId(u32::MAX))
+    }
 }
 
 /// The settings of an engine in the place of this router.

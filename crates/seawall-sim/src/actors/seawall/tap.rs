@@ -10,6 +10,7 @@
 
 use super::super::Surroundings;
 use super::forms;
+use super::settings::Told;
 use crate::Nanos;
 use crate::calls::{Facts, Reply};
 use crate::random::Stream;
@@ -19,7 +20,7 @@ use seawall_cases::scenario::Router;
 use seawall_core::Engine;
 use seawall_core::classify::AttemptEnd;
 use seawall_core::engine::{Arrival, Input, Notice, Output, Verdict};
-use seawall_core::id::{DeploymentId, PoolId, RequestId, TenantId};
+use seawall_core::id::{DeploymentId, PoolId, RequestId};
 use seawall_core::outcome::Outcome;
 use seawall_core::settings::{Criticality, Mode, Settings};
 use seawall_core::time::Instant;
@@ -34,11 +35,11 @@ pub(in super::super) struct Watched {
 /// See the module.
 #[derive(Debug)]
 pub(in super::super) struct Tap {
-    settings: Settings,
+    told: Told,
     seeds: Stream,
     engines: Vec<Engine>,
-    /// The deployment of a model at a server of the router, by their places.
-    deployments: HashMap<(u16, usize), DeploymentId, foldhash::fast::FixedState>,
+    /// The deployment of a pool at a server of the router, by the server's place.
+    deployments: HashMap<(PoolId, usize), DeploymentId, foldhash::fast::FixedState>,
     next_request: u64,
     verdicts: Vec<(Verdict, SeriesId)>,
     ejected: SeriesId,
@@ -46,19 +47,19 @@ pub(in super::super) struct Tap {
 
 impl Tap {
     pub(in super::super) fn new(router: &Router, around: &Surroundings<'_>, recorder: &mut Recorder) -> Self {
-        let told = super::settings::told(router, around, Mode::Observe);
+        let mut told = super::settings::told(router, around, Mode::Observe);
+        told.settings.set_mode(Mode::Observe);
         let mut deployments = HashMap::default();
         for (index, deployment) in told.settings.deployments.iter().enumerate() {
             let server = router.to.iter().position(|to| around.id(to) == told.targets[index]);
-            let model = u16::try_from(deployment.pool.index()).unwrap_or(u16::MAX);
-            deployments.insert((model, server.unwrap_or(usize::MAX)), DeploymentId::from_index(index));
+            deployments.insert((deployment.pool, server.unwrap_or(usize::MAX)), DeploymentId::from_index(index));
         }
         let refusals = Outcome::ALL.into_iter().filter(|outcome| forms::is_refusal(*outcome)).map(Verdict::Refuse);
         let moves = [Verdict::Wait, Verdict::MoveForHealth, Verdict::MoveForCapacity, Verdict::Retry];
         let name = &router.name;
         let mut count = |what: &str| recorder.count(format!("{name}.observed.{what}"));
         Self {
-            settings: told.settings,
+            told,
             seeds: around.stream(name, "engines"),
             engines: Vec::new(),
             deployments,
@@ -78,7 +79,7 @@ impl Tap {
         server: Option<usize>,
         recorder: &mut Recorder,
     ) -> Watched {
-        let (settings, seeds) = (&self.settings, &mut self.seeds);
+        let (settings, seeds) = (&self.told.settings, &mut self.seeds);
         let at_least = instance.map_or(1, |instance| instance as usize + 1);
         while self.engines.len() < at_least {
             let settings = Settings { seed: seeds.whole(), ..settings.clone() };
@@ -90,13 +91,13 @@ impl Tap {
         let request = RequestId(self.next_request);
         let arrival = Arrival {
             request,
-            tenant: TenantId(u32::from(facts.workload)),
-            pool: PoolId(u32::from(facts.model)),
+            tenant: self.told.tenant(facts.workload),
+            pool: self.told.pool(facts.model),
             criticality: Criticality::default(),
             deadline: None,
             patience: None,
         };
-        let sent_to = server.and_then(|server| self.deployments.get(&(facts.model, server)).copied());
+        let sent_to = server.and_then(|server| self.deployments.get(&(arrival.pool, server)).copied());
         let input = sent_to.map_or(Input::Arrived(arrival), |sent_to| Input::Mirrored(arrival, sent_to));
         let watched = Watched { engine, request };
         self.tell(now, watched, &[input], recorder);
