@@ -24,6 +24,11 @@ const PAGES: &[Page] = &[
         file: "docs/reference/case-record.schema.json",
         make: |repository| printed(repository, "cases", "record-schema"),
     },
+    Page { file: "docs/reference/scenario.md", make: |repository| printed(repository, "cases", "scenario-markdown") },
+    Page {
+        file: "docs/reference/scenario.schema.json",
+        make: |repository| printed(repository, "cases", "scenario-schema"),
+    },
     Page { file: "docs/reference/cli.md", make: cli::page },
 ];
 

@@ -43,6 +43,54 @@ pub fn schema_json() -> String {
     schema().to_json()
 }
 
+/// The reference page of scenario files, made from the doc comments of their types.
+pub fn reference_markdown() -> String {
+    const HEAD: &str = "# Scenario files\n\nA scenario is data for the simulator: actors wired by name, a timeline of events, \
+        figures that are read from a run,\nand checks of them. `seawall replay --scenario FILE` runs one; the files under \
+        `cases/` are examples.\nTimes of day are on the post-mortem's own clock. Values that scale are multiplied by \
+        `scenario.scale` and `--scale`.\n";
+    let sections = [
+        ("scenario file", ""),
+        ("[scenario]", "Header"),
+        ("[[population]]", "Population"),
+        ("work", "Work"),
+        ("retry", "Retry"),
+        ("resubmit", "Resubmit"),
+        ("[[layer]]", "Layer"),
+        ("[[router]]", "Router"),
+        ("feature", "Feature"),
+        ("autoscaler of a router", "RouterScaling"),
+        ("[[model_pool]]", "ModelPool"),
+        ("[[engine]]", "Engine"),
+        ("[[worker_pool]]", "WorkerPool"),
+        ("autoscaler of a worker pool", "Autoscaler"),
+        ("[[result_cache]]", "ResultCache"),
+        ("[[lookup_cache]]", "LookupCache"),
+        ("[[service]]", "Service"),
+        ("health", "HealthCheck"),
+        ("[[tier]]", "Tier"),
+        ("[[link]]", "Link"),
+        ("[[event]]", "Event"),
+        ("change", "Change"),
+        ("burst", "Burst"),
+        ("[with_seawall]", "WithSeawall"),
+        ("[[figure]]", "Figure"),
+        ("sum, rate", "Aggregate"),
+        ("ratio", "Move"),
+        ("rolling, level", "Rolling"),
+        ("wave", "Wave"),
+        ("first", "First"),
+        ("nth", "Nth"),
+        ("autocorrelation", "Autocorrelation"),
+        ("[[check]]", "Check"),
+        ("[[counterfactual]]", "Counterfactual"),
+        ("set", "Setting"),
+        ("[plot]", "Plot"),
+        ("[[calibrated]]", "Calibrated"),
+    ];
+    seawall_document::reference::markdown(schema(), HEAD, &sections)
+}
+
 impl Scenario {
     /// Reads the text of a scenario file, named `file` in errors: the scenario, or everything that is wrong, each with
     /// its line, its key and a remedy.

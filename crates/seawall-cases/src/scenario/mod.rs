@@ -21,7 +21,7 @@ pub use figures::{
     Aggregate, Autocorrelation, Check, Counterfactual, Figure, First, Measure, Move, Nth, OverSeeds, Pick, Rolling,
     Run, Setting, Tag, Wave, WavePart, Window,
 };
-pub use load::schema_json;
+pub use load::{reference_markdown, schema_json};
 pub use lookups::{HealthCheck, LookupCache, Service, Tier};
 pub use servers::{
     AtLimit, Autoscaler, Duplicates, Engine, Feature, ModelPool, ResultCache, Router, RouterScaling, WithSeawall,
