@@ -5,6 +5,8 @@
 
 mod rolling;
 mod series;
+#[cfg(test)]
+mod tests;
 mod waves;
 
 use crate::recorder::Recorder;
