@@ -11,6 +11,7 @@ mod check;
 mod config;
 mod endpoint;
 mod keys;
+mod plan;
 mod raw;
 mod reference;
 mod schema;
@@ -23,6 +24,7 @@ pub use config::{
     RefusalWording, ServerConfig, UpstreamConfig,
 };
 pub use endpoint::{Endpoint, Scheme};
+pub use plan::{KeyPlace, Plan};
 pub use reference::reference_markdown;
 pub use schema::schema_json;
 pub use seawall_document::{Errors, Problem};

@@ -3,6 +3,7 @@
 mod common;
 mod documents;
 mod mistakes;
+mod plan;
 mod properties;
 mod rendering;
 mod settings;
