@@ -1,4 +1,4 @@
-//! Prints the reference pages and JSON schemas of records and scenarios; `cargo xtask generate` writes them to files.
+//! Prints the reference pages and JSON schemas of records, scenarios and drills; `cargo xtask generate` writes them.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -9,8 +9,10 @@ fn main() -> io::Result<ExitCode> {
         Some("record-schema") => seawall_cases::record::schema_json(),
         Some("scenario-markdown") => seawall_cases::scenario::reference_markdown(),
         Some("scenario-schema") => seawall_cases::scenario::schema_json(),
+        Some("drill-markdown") => seawall_cases::drill::reference_markdown(),
+        Some("drill-schema") => seawall_cases::drill::schema_json(),
         _ => {
-            writeln!(io::stderr(), "usage: reference record-markdown|record-schema|scenario-markdown|scenario-schema")?;
+            writeln!(io::stderr(), "usage: reference (record|scenario|drill)-(markdown|schema)")?;
             return Ok(ExitCode::from(2));
         }
     };

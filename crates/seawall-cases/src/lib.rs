@@ -2,5 +2,6 @@
 //!
 //! A case is a folder of data. Nothing about one case is in code.
 
+pub mod drill;
 pub mod record;
 pub mod scenario;

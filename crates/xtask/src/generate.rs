@@ -29,6 +29,11 @@ const PAGES: &[Page] = &[
         file: "docs/reference/scenario.schema.json",
         make: |repository| printed(repository, "cases", "scenario-schema"),
     },
+    Page { file: "docs/reference/case-drill.md", make: |repository| printed(repository, "cases", "drill-markdown") },
+    Page {
+        file: "docs/reference/case-drill.schema.json",
+        make: |repository| printed(repository, "cases", "drill-schema"),
+    },
     Page { file: "docs/reference/cli.md", make: cli::page },
 ];
 

@@ -6,7 +6,7 @@ use seawall_document::{Errors, Kind, Places, Schema, Syntax, Value};
 use std::sync::OnceLock;
 
 /// The formats of a scenario's texts.
-const FORMATS: &[Format] = &[
+pub(crate) const FORMATS: &[Format] = &[
     Format { name: "clock", shown: "time of day", example: "12:17", test: clock },
     Format { name: "span", shown: "length of time", example: "30s", test: span },
 ];

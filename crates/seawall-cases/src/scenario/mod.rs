@@ -21,6 +21,7 @@ pub use figures::{
     Aggregate, Autocorrelation, Check, Counterfactual, Figure, First, Measure, Move, Nth, OverSeeds, Pick, Rolling,
     Run, Setting, Tag, Wave, WavePart, Window,
 };
+pub(crate) use load::FORMATS;
 pub use load::{reference_markdown, schema_json};
 pub use lookups::{HealthCheck, LookupCache, Service, Tier};
 pub use servers::{

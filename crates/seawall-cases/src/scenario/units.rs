@@ -1,7 +1,7 @@
 //! Times of day and spans, as a scenario file writes them.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -117,6 +117,12 @@ impl<'de> Deserialize<'de> for Span {
         Self::parse(&text).ok_or_else(|| {
             de::Error::custom("not a length of time of at most two days: write it as in `250ms`, `30s`, `2m` or `1h`")
         })
+    }
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
