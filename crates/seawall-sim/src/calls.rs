@@ -1,7 +1,7 @@
 //! Requests and the calls that carry them from actor to actor.
 
 use crate::Nanos;
-use seawall_cases::scenario::Form;
+use seawall_cases::scenario::{Criticality, Form};
 
 /// An actor's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,6 +27,8 @@ pub struct Facts {
     pub workload: u16,
     /// Which model it asks for: place in the list of models.
     pub model: u16,
+    /// How much it matters, as it says itself.
+    pub criticality: Criticality,
     /// What it is for: a document, or an account. Two requests for the same have the same key.
     pub key: u64,
     /// Its work at full speed.
@@ -76,6 +78,8 @@ pub struct Call {
     pub(crate) abandoned: bool,
     /// When its answer is there; `u64::MAX`: nobody has given one yet.
     pub(crate) answer_at: Nanos,
+    /// Permits that were used for it, for the checker.
+    pub(crate) permits: u8,
 }
 
 impl Call {
@@ -126,6 +130,8 @@ pub(crate) struct Calls {
     free_requests: Vec<u32>,
     /// Calls that are under way.
     pub(crate) live: usize,
+    /// The most that were under way at one time.
+    pub(crate) most: usize,
     pub(crate) live_requests: usize,
 }
 
@@ -161,6 +167,7 @@ impl Calls {
     pub(crate) fn open(&mut self, call: Call) -> CallId {
         self.requests[call.request.0 as usize].1 += 1;
         self.live += 1;
+        self.most = self.most.max(self.live);
         if let Some(index) = self.free.pop() {
             let slot = &mut self.slots[index as usize];
             slot.value = Some(call);

@@ -81,6 +81,7 @@ impl World {
         let around = Surroundings { given, ..surroundings(scenario, options) };
         let end = options.end.unwrap_or(scenario.scenario.end.nanos);
         let mut world = Self::new(scenario.scenario.start.nanos, end);
+        world.name_actors(scenario.actors().map(|(_, name)| name.to_owned()).collect());
         let mut mistakes = Vec::new();
         add_actors(&mut world, &around, options, &mut mistakes);
         if !mistakes.is_empty() {

@@ -2,9 +2,11 @@
 
 use crate::Nanos;
 use crate::calls::{ActorId, Call, CallId, Calls, Facts, Reply, RequestId};
+use crate::checkers::{self, Findings, Permits, UnderWay};
 use crate::events::{EventQueue, Message};
 use crate::recorder::{Recorder, SeriesId, SpreadId};
 use seawall_cases::scenario::Event;
+use seawall_core::permit::AttemptPermit;
 
 /// One of the world's inhabitants. Everything happens to it through these functions, one at a time.
 ///
@@ -34,6 +36,14 @@ pub trait Actor {
 
     /// How many records it holds, for the checker of bounded memory.
     fn held(&self) -> usize;
+
+    /// How many records it may hold at the most, by its settings and by what is under way in the whole world: for the
+    /// checker of bounded memory. What it keeps of what is over has to have a bound of its own.
+    fn bound(&self, under_way: UnderWay) -> usize;
+
+    /// The run is over: from here on it begins nothing on its own account, no request and no regular look at anything.
+    /// What is under way goes on to its end.
+    fn stop(&mut self) {}
 }
 
 /// The world as one actor sees it while something happens to it.
@@ -51,7 +61,14 @@ pub(crate) struct Core {
     pub(crate) calls: Calls,
     pub(crate) recorder: Recorder,
     pub(crate) next_request: u64,
-    pub(crate) watch: crate::world::Watch,
+    pub(crate) findings: Findings,
+    pub(crate) permits: Permits,
+}
+
+impl Core {
+    pub(crate) const fn under_way(&self) -> UnderWay {
+        UnderWay { calls: self.calls.live, requests: self.calls.live_requests, most_calls: self.calls.most }
+    }
 }
 
 impl Context<'_> {
@@ -96,13 +113,17 @@ impl Context<'_> {
             body: 0,
             abandoned: false,
             answer_at: Nanos::MAX,
+            permits: 0,
         })
     }
 
     /// Asks another actor with a call like this one; `from` is set here.
     pub fn send_call(&mut self, call: Call) -> CallId {
         let to = call.to;
-        let call = Call { from: self.me, state: 0, abandoned: false, answer_at: Nanos::MAX, ..call };
+        let call = Call { from: self.me, state: 0, abandoned: false, answer_at: Nanos::MAX, permits: 0, ..call };
+        if let Some(what) = self.core.permits.attempt(self.me) {
+            self.violation(&what);
+        }
         let id = self.core.calls.open(call);
         let now = self.core.now;
         self.core.queue.push(now, now, to, Message::Arrive(id));
@@ -137,7 +158,8 @@ impl Context<'_> {
             return self.core.calls.close(id);
         }
         if call.is_answered() {
-            return self.core.watch.second_reply(now, call.to);
+            let to = call.to;
+            return self.core.findings.report(now, to, &checkers::second_answer());
         }
         // The end of time is how a call says that it has no answer yet.
         let at = now.saturating_add(delay).min(Nanos::MAX - 1);
@@ -162,7 +184,35 @@ impl Context<'_> {
 
     /// Drops a call that was abandoned, without going on with it.
     pub fn close(&mut self, id: CallId) {
+        let dropped = self.call(id).and_then(|call| checkers::dropped(call.abandoned, call.is_answered()));
+        self.violations(dropped);
         self.core.calls.close(id);
+    }
+
+    /// From here on this actor makes no attempt without a permit: every [`Context::send_call`] of it needs one that
+    /// [`Context::use_permit`] has used up.
+    pub(crate) fn needs_permits(&mut self) {
+        self.core.permits.enforce(self.me);
+    }
+
+    /// Uses a permit up for an attempt of this call, which follows.
+    pub(crate) fn use_permit(&mut self, permit: AttemptPermit, inbound: CallId) {
+        let Some(call) = self.core.calls.get_mut(inbound) else { return };
+        call.permits = call.permits.saturating_add(1);
+        let attempts = u32::from(call.permits);
+        let seen = self.core.permits.used(self.me, &permit, attempts);
+        drop(permit);
+        self.violations(seen);
+    }
+
+    /// This actor sees something of itself that must not be.
+    pub(crate) fn violation(&mut self, what: &str) {
+        self.core.findings.report(self.core.now, self.me, what);
+    }
+
+    /// The same, where there is something to see.
+    pub(crate) fn violations(&mut self, what: Option<String>) {
+        self.core.findings.report_some(self.core.now, self.me, what);
     }
 
     /// Whether the caller of this call has left.

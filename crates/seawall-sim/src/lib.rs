@@ -6,6 +6,7 @@
 
 pub mod actors;
 mod calls;
+mod checkers;
 mod construct;
 mod context;
 mod events;
@@ -22,6 +23,7 @@ mod timeouts;
 mod world;
 
 pub use calls::{ActorId, Call, CallId, Facts, Reply, RequestId};
+pub use checkers::UnderWay;
 pub use construct::{Given, Options, Seawall, Unbuildable};
 pub use context::{Actor, Context};
 pub use random::Stream;

@@ -1,31 +1,13 @@
 //! The world: its inhabitants and the loop that lets things happen to them.
 
 use crate::calls::{ActorId, Calls};
+use crate::checkers::{self, Findings, Permits, UnderWay};
 use crate::context::{Actor, Context, Core};
 use crate::events::{Event, EventQueue, Message};
 use crate::random::mix;
 use crate::recorder::Recorder;
 use crate::{Nanos, SECOND};
 use seawall_cases::scenario::Event as Happening;
-
-/// What must never be seen in a run; looked for all the time.
-#[derive(Debug, Default)]
-pub(crate) struct Watch {
-    pub(crate) violations: Vec<String>,
-}
-
-impl Watch {
-    pub(crate) fn second_reply(&mut self, now: Nanos, actor: ActorId) {
-        self.report(format!("actor {} answered a call twice at second {}", actor.0, now / SECOND));
-    }
-
-    /// Keeps what was seen first; a broken run may show the same a million times.
-    pub(crate) fn report(&mut self, text: String) {
-        if self.violations.len() < 20 {
-            self.violations.push(text);
-        }
-    }
-}
 
 /// A world that is being run.
 pub struct World {
@@ -34,6 +16,8 @@ pub struct World {
     core: Core,
     events: u64,
     hash: u64,
+    /// When the memory of the actors is looked at next.
+    next_look: Nanos,
 }
 
 impl World {
@@ -45,14 +29,20 @@ impl World {
             calls: Calls::default(),
             recorder: Recorder::new(start, end),
             next_request: 0,
-            watch: Watch::default(),
+            findings: Findings::default(),
+            permits: Permits::default(),
         };
-        Self { actors: Vec::new(), happenings: Vec::new(), core, events: 0, hash: 0 }
+        Self { actors: Vec::new(), happenings: Vec::new(), core, events: 0, hash: 0, next_look: start }
     }
 
     /// The recorder, to open series while the world is built.
     pub const fn recorder(&mut self) -> &mut Recorder {
         &mut self.core.recorder
+    }
+
+    /// Gives the inhabitants their names, in order, for what is told of them.
+    pub(crate) fn name_actors(&mut self, names: Vec<String>) {
+        self.core.findings.name(names);
     }
 
     /// Adds an inhabitant; they are numbered in order.
@@ -85,10 +75,38 @@ impl World {
                 self.core.queue.push(self.core.now, event.at, event.target, event.message);
                 break;
             }
+            if event.at >= self.next_look {
+                self.look(event.at);
+            }
             self.core.now = event.at;
             self.deliver(&event);
         }
         self.core.now = self.core.now.max(end);
+    }
+
+    /// Lets what is under way come to its end, for this long at the most, while nothing new begins. What is left then is
+    /// among the violations.
+    pub fn drain(&mut self, span: Nanos) {
+        for actor in &mut self.actors {
+            actor.stop();
+        }
+        self.run_until(self.core.now.saturating_add(span));
+        self.look(self.core.now);
+        let (under_way, events) = (self.core.under_way(), self.core.queue.len());
+        if let Some(what) = checkers::drained(under_way, events) {
+            self.core.findings.report_world(self.core.now, &what);
+        }
+    }
+
+    /// Once a second: what the actors hold.
+    fn look(&mut self, now: Nanos) {
+        self.next_look = (now / SECOND + 1) * SECOND;
+        let under_way = self.core.under_way();
+        for (index, actor) in self.actors.iter().enumerate() {
+            let me = ActorId(u16::try_from(index).expect("actors are numbered with 16 bits"));
+            let seen = checkers::memory(actor.as_ref(), under_way);
+            self.core.findings.report_some(now, me, seen);
+        }
     }
 
     fn deliver(&mut self, event: &Event) {
@@ -136,7 +154,8 @@ impl World {
 
     /// Calls and requests that are under way, and events to come.
     pub fn under_way(&self) -> (usize, usize, usize) {
-        (self.core.calls.live, self.core.calls.live_requests, self.core.queue.len())
+        let UnderWay { calls, requests, .. } = self.core.under_way();
+        (calls, requests, self.core.queue.len())
     }
 
     /// Records that each actor holds.
@@ -146,7 +165,7 @@ impl World {
 
     /// What was seen that must never be seen.
     pub fn violations(&self) -> &[String] {
-        &self.core.watch.violations
+        self.core.findings.seen()
     }
 
     /// Ends the run and gives what it recorded.

@@ -8,7 +8,7 @@ use seawall_core::settings::{
     RetrySettings, Settings, TenantSettings, TimeoutSettings,
 };
 use seawall_core::time::Duration;
-use seawall_sim::{Given, Options, Recorder, Seawall, World};
+use seawall_sim::{Given, Options, Recorder, SECOND, Seawall, World};
 
 /// One population without a rate of its own, one router, one model pool. `router`, `pool` and `rest` are written into the
 /// scenario.
@@ -52,7 +52,9 @@ fn scenario(router: &str, pool: &str, rest: &str) -> Scenario {
 fn run(scenario: &Scenario, seawall: Seawall) -> (Recorder, u64) {
     let options = Options { seawall, ..Options::default() };
     let mut world = World::of(scenario, &options).expect("it can be built");
-    world.run_until(scenario.scenario.end.nanos * 2);
+    world.run_until(scenario.scenario.end.nanos);
+    // The longest thing to wait for is the time limit of an attempt: ten minutes.
+    world.drain(700 * SECOND);
     assert_eq!(world.violations(), [""; 0]);
     assert_eq!(world.under_way(), (0, 0, 0), "calls, requests and events are over");
     let hash = world.trace_hash();
@@ -335,4 +337,35 @@ fn observed_settings_are_only_looked_at() {
     // Everything is forwarded at once to the first group, past the told size: one is served and the rest refused there.
     assert_eq!((total(&seen, "router.upstream"), total(&seen, "clients.succeeded")), (6.0, 1.0));
     assert_eq!((total(&seen, "near.refused"), total(&seen, "far.finished")), (5.0, 0.0));
+}
+
+#[test]
+fn what_matters_more_goes_first() {
+    let rest = r#"
+        [[population]]
+        name = "batch"
+        workload = "batch"
+        criticality = "sheddable"
+        to = "router"
+
+        [[engine]]
+        name = "server"
+        slots = 2
+        fixed_service = "1s"
+
+        [[event]]
+        name = "batch"
+        at = "10:00:01"
+        actor = "batch"
+        change = { burst = { count = 30, apart = "10ms" } }
+    "#;
+    let mut scenario = scenario(ROUTER, PLENTY, &format!("{rest}{}", burst("10:00:03", 4, "10ms")));
+    scenario.router[0].to = vec!["server".to_owned()];
+    scenario.router[0].instances = 1;
+    let (recorder, _) = run(&scenario, Seawall::Enforcing);
+    // Two a second are served. The four that come when more than twenty wait are served next.
+    let served = recorder.values("clients.succeeded").expect("there is such a series");
+    assert_eq!((served[..7].iter().sum::<f32>(), total(&recorder, "clients.succeeded")), (4.0, 4.0));
+    assert!(recorder.values("router.waiting").expect("there is such a series")[3] > 20.0);
+    assert!(total(&recorder, "router.refused.capacity_exhausted") > 5.0, "some of the batch wait for ten seconds");
 }

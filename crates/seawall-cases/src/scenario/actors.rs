@@ -14,6 +14,9 @@ pub struct Population {
     pub workload: String,
     /// Where its requests go.
     pub to: String,
+    /// How much its requests matter, as they say themselves.
+    #[serde(default)]
+    pub criticality: Criticality,
     /// The models it asks for, evenly.
     #[serde(default = "default_models")]
     #[schemars(length(min = 1))]
@@ -57,6 +60,21 @@ pub struct Population {
     /// The region it sits in, for figures.
     #[serde(default)]
     pub region: String,
+}
+
+/// How much a request matters, from most to least. Naive actors take no notice of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Criticality {
+    /// Users see its failure at once and it is served first.
+    CriticalPlus,
+    /// Users see its failure.
+    #[default]
+    Critical,
+    /// A partial outage is expected and retried later.
+    SheddablePlus,
+    /// Batch work; frequent refusal is expected.
+    Sheddable,
 }
 
 fn default_models() -> Vec<String> {

@@ -14,7 +14,7 @@ mod read;
 mod servers;
 mod units;
 
-pub use actors::{Form, Layer, Link, Population, RampPoint, Resubmit, Retry, Work};
+pub use actors::{Criticality, Form, Layer, Link, Population, RampPoint, Resubmit, Retry, Work};
 pub use check::{Fault, faults};
 pub use events::{Burst, Change, EngineFault, Event, HealthDependence};
 pub use figures::{

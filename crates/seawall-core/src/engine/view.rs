@@ -29,6 +29,8 @@ pub struct DeploymentView {
     pub would_run: u32,
     /// The bound on them, where there is one.
     pub limit: Option<u32>,
+    /// Whether one more attempt may start there now, as far as its capacity is concerned.
+    pub has_room: bool,
     /// `healthy`, `failing`, `ejected` or `probing`.
     pub health: &'static str,
     /// What is left of a wait that it stated.
@@ -56,6 +58,7 @@ impl Engine {
                         in_flight: member.capacity.in_flight(),
                         would_run: member.shadow_in_flight,
                         limit: member.capacity.limit(),
+                        has_room: member.capacity.clone().has_room(now),
                         health: member.health.state().label(),
                         closed_for: member.capacity.closed_until().since(now),
                         share_percent: member.health.slow_start_percent(now, &pool.settings.ejection),

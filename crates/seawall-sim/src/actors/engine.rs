@@ -2,6 +2,7 @@
 
 use super::Surroundings;
 use crate::calls::{CallId, Reply};
+use crate::checkers::UnderWay;
 use crate::context::{Actor, Context};
 use crate::random::nanos;
 use crate::recorder::{Recorder, SeriesId};
@@ -196,6 +197,10 @@ impl Actor for EngineActor {
 
     fn held(&self) -> usize {
         self.calls.len()
+    }
+
+    fn bound(&self, under_way: UnderWay) -> usize {
+        under_way.calls
     }
 }
 

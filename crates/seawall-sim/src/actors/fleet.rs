@@ -78,6 +78,17 @@ impl Fleet {
         self.memory * (1.0 - taken / 100.0)
     }
 
+    /// Requests that the memories of all instances hold together.
+    pub(super) fn most_held(&self) -> usize {
+        let each = usize::try_from(nanos(libm::ceil(self.memory))).unwrap_or(usize::MAX);
+        self.instances.len().saturating_mul(each)
+    }
+
+    /// It scales no more.
+    pub(super) fn stop(&mut self) {
+        self.scaling = None;
+    }
+
     /// One of those that are up; `None`: none is.
     pub(super) fn pick(&self, balancing: &mut Stream) -> Option<u32> {
         if self.up.is_empty() { None } else { Some(self.up[balancing.below(self.up.len())]) }

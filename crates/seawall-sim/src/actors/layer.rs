@@ -4,6 +4,7 @@ use super::Surroundings;
 use super::rollout::Rollout;
 use crate::Nanos;
 use crate::calls::{ActorId, Call, CallId, Reply};
+use crate::checkers::UnderWay;
 use crate::context::{Actor, Context};
 use crate::random::Stream;
 use crate::recorder::SeriesId;
@@ -184,5 +185,9 @@ impl Actor for LayerActor {
 
     fn held(&self) -> usize {
         self.live.len() + self.timeouts.as_ref().map_or(0, Timeouts::len)
+    }
+
+    fn bound(&self, under_way: UnderWay) -> usize {
+        under_way.calls + Timeouts::most(under_way.most_calls)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Surroundings;
 use crate::calls::{ActorId, Call, CallId, Reply};
+use crate::checkers::UnderWay;
 use crate::context::{Actor, Context};
 use crate::random::Stream;
 use crate::slab::Slab;
@@ -78,5 +79,9 @@ impl Actor for LinkActor {
 
     fn held(&self) -> usize {
         self.passing.len()
+    }
+
+    fn bound(&self, under_way: UnderWay) -> usize {
+        under_way.calls
     }
 }

@@ -13,6 +13,7 @@ use super::Surroundings;
 use super::population::{account_keys, factor};
 use crate::Nanos;
 use crate::calls::{ActorId, Call, CallId, Reply};
+use crate::checkers::UnderWay;
 use crate::context::{Actor, Context};
 use crate::random::{Stream, nanos};
 use crate::recorder::{Recorder, SeriesId};
@@ -64,6 +65,8 @@ struct Series {
 pub struct LookupCacheActor {
     to: ActorId,
     keeps: Nanos,
+    /// Entries that all instances may keep at the most.
+    most_kept: usize,
     instances: Vec<Instance>,
     /// When entries run out, in order: time, instance, key.
     running_out: VecDeque<(Nanos, u32, u64)>,
@@ -85,6 +88,7 @@ impl LookupCacheActor {
         let mut built = Self {
             to: around.id(&settings.to),
             keeps: settings.keeps.nanos,
+            most_kept: instances.len() * accounts(around) + around.most_arrivals(settings.keeps.nanos),
             instances,
             running_out: VecDeque::new(),
             retry: RetryRule::new(&settings.retry)?,
@@ -224,6 +228,11 @@ fn askers<'a>(name: &str, around: &Surroundings<'a>) -> impl Iterator<Item = &'a
     scenario.population.iter().filter(move |population| doors.contains(&population.to))
 }
 
+/// All accounts of the world.
+fn accounts(around: &Surroundings<'_>) -> usize {
+    around.scenario.population.iter().map(|population| population.accounts as usize).sum()
+}
+
 impl Actor for LookupCacheActor {
     fn arrive(&mut self, call: CallId, context: &mut Context<'_>) {
         let now = context.now();
@@ -292,6 +301,10 @@ impl Actor for LookupCacheActor {
 
     fn held(&self) -> usize {
         self.live.len() + self.running_out.len() + self.timeouts.as_ref().map_or(0, Timeouts::len)
+    }
+
+    fn bound(&self, under_way: UnderWay) -> usize {
+        under_way.calls + self.most_kept + Timeouts::most(under_way.most_calls)
     }
 }
 

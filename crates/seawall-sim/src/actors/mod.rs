@@ -37,7 +37,7 @@ use crate::Nanos;
 use crate::calls::ActorId;
 use crate::construct::Given;
 use crate::recorder::{Recorder, SeriesId};
-use seawall_cases::scenario::Scenario;
+use seawall_cases::scenario::{Population, Scenario};
 use std::collections::BTreeMap;
 
 /// What actors need to know of the rest of the world while they are built.
@@ -86,6 +86,24 @@ impl<'a> Surroundings<'a> {
     /// A series of counts for each workload, by its number.
     pub(crate) fn counts_by_workload(&self, name: &str, metric: &str, recorder: &mut Recorder) -> Vec<SeriesId> {
         self.by_workload(name, metric).into_iter().map(|name| recorder.count(name)).collect()
+    }
+
+    /// Distinct requests that arrive within a span at the most: twice what is to be expected at the highest rate, and
+    /// some. For bounds of what is remembered of requests.
+    pub fn most_arrivals(&self, span: Nanos) -> usize {
+        self.scenario.population.iter().map(|population| self.most_arrivals_of(population, span)).sum()
+    }
+
+    /// The same of one population.
+    pub fn most_arrivals_of(&self, population: &Population, span: Nanos) -> usize {
+        let events = self.scenario.event.iter().filter(|event| event.actor == population.name);
+        let factors = events.clone().filter_map(|event| event.change.rate_factor);
+        let factor = factors.fold(1.0, f64::max) * population.curve.iter().map(|point| point.1).fold(1.0, f64::max);
+        let times = 1 + population.resubmit.map_or(0, |resubmit| resubmit.times);
+        let expected = population.rate_per_second * self.scale * factor * (number_of(span) / 1e9 + 1.0);
+        let bursts: u32 = events.filter_map(|event| event.change.burst.as_ref()).map(|burst| burst.count).sum();
+        let most = 2.0 * (expected + population.batch_mean * 100.0) + f64::from(bursts);
+        usize::try_from(crate::random::nanos(most * f64::from(times))).unwrap_or(usize::MAX)
     }
 
     /// The numbers of these models; all where there are none.

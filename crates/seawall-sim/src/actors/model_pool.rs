@@ -3,6 +3,7 @@
 use super::Surroundings;
 use crate::Nanos;
 use crate::calls::{CallId, Reply};
+use crate::checkers::UnderWay;
 use crate::context::{Actor, Context};
 use crate::random::nanos;
 use crate::recorder::{Recorder, SeriesId};
@@ -25,6 +26,8 @@ pub struct ModelPoolActor {
     given_until: Nanos,
     verdicts: HashMap<u64, bool, foldhash::fast::FixedState>,
     forget: VecDeque<(Nanos, u64)>,
+    /// Verdicts that it may remember at the most.
+    most_verdicts: usize,
     placed: SeriesId,
     refused: SeriesId,
 }
@@ -47,6 +50,7 @@ impl ModelPoolActor {
             given_until: 0,
             verdicts: HashMap::default(),
             forget: VecDeque::new(),
+            most_verdicts: around.most_arrivals(settings.remembers.nanos),
             placed: recorder.count(format!("{}.placed", settings.name)),
             refused: recorder.count(format!("{}.refused", settings.name)),
         }
@@ -97,5 +101,9 @@ impl Actor for ModelPoolActor {
 
     fn held(&self) -> usize {
         self.verdicts.len()
+    }
+
+    fn bound(&self, _: UnderWay) -> usize {
+        self.most_verdicts
     }
 }

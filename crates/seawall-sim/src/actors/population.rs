@@ -4,6 +4,7 @@ use super::Surroundings;
 use super::rollout::Rollout;
 use crate::Nanos;
 use crate::calls::{ActorId, Call, CallId, Facts, Reply, RequestId};
+use crate::checkers::UnderWay;
 use crate::context::{Actor, Context};
 use crate::random::{Stream, mix};
 use crate::recorder::{Recorder, SeriesId};
@@ -63,6 +64,9 @@ pub struct PopulationActor {
     recent: VecDeque<(Nanos, u64, Nanos)>,
     next_key: u64,
     epoch: u64,
+    stopped: bool,
+    /// What it may remember at the most: of what was asked for lately, and of what comes again later.
+    most_remembered: usize,
     bursts: Slab<(Burst, u32)>,
     series: Series,
 }
@@ -114,6 +118,8 @@ impl PopulationActor {
             recent: VecDeque::new(),
             next_key: 0,
             epoch: 0,
+            stopped: false,
+            most_remembered: most_remembered(settings, around),
             bursts: Slab::default(),
             series: Series {
                 requests: series("requests"),
@@ -167,6 +173,7 @@ impl PopulationActor {
             number: 0,
             workload: self.workload,
             model,
+            criticality: self.settings.criticality,
             key,
             work: work_nanos,
             prompt_tokens: work.map_or(0, |work| work.prompt_tokens),
@@ -236,6 +243,7 @@ impl PopulationActor {
             body: 0,
             abandoned: false,
             answer_at: u64::MAX,
+            permits: 0,
         });
         live.outbound = Some(outbound);
         if let Some(timeouts) = &mut self.timeouts {
@@ -288,6 +296,10 @@ impl PopulationActor {
 
     /// The next one of a burst.
     fn burst(&mut self, place: u64, context: &mut Context<'_>) {
+        if self.stopped {
+            self.bursts.remove(place);
+            return;
+        }
         let Some((burst, sent)) = self.bursts.get_mut(place) else { return };
         *sent += 1;
         let (work, apart, is_last) = (burst.work, burst.apart.nanos, *sent >= burst.count);
@@ -330,6 +342,13 @@ pub(super) fn factor(curve: &[RampPoint], now: Nanos) -> f64 {
     }
 }
 
+/// What a population may remember at the most. Hardly anybody comes again later than after twenty times the spread.
+fn most_remembered(settings: &Population, around: &Surroundings<'_>) -> usize {
+    let lately = if settings.repeat_share > 0.0 { settings.repeat_within.nanos } else { 0 };
+    let later = settings.resubmit.map_or(0, |resubmit| resubmit.after.nanos + 20 * resubmit.spread.nanos);
+    [lately, later].iter().filter(|span| **span > 0).map(|span| around.most_arrivals_of(settings, *span)).sum()
+}
+
 impl Actor for PopulationActor {
     fn start(&mut self, context: &mut Context<'_>) {
         self.next_batch(context);
@@ -350,7 +369,7 @@ impl Actor for PopulationActor {
             BATCH if data == self.epoch => self.batch(context),
             AGAIN => self.attempt(data, context),
             RESUBMIT => {
-                if let Some(later) = self.waiting_to_resubmit.remove(data) {
+                if let Some(later) = self.waiting_to_resubmit.remove(data).filter(|_| !self.stopped) {
                     context.count(self.series.resubmitted);
                     let facts = Facts { arrived: context.now(), attempts: 0, upstream: 0, ..later.facts };
                     self.submit(Later { facts, ..later }, context);
@@ -402,6 +421,15 @@ impl Actor for PopulationActor {
             + self.waiting_to_resubmit.len()
             + self.recent.len()
             + self.timeouts.as_ref().map_or(0, Timeouts::len)
+    }
+
+    fn bound(&self, under_way: UnderWay) -> usize {
+        under_way.requests + self.most_remembered + Timeouts::most(under_way.most_calls)
+    }
+
+    fn stop(&mut self) {
+        self.epoch += 1;
+        self.stopped = true;
     }
 }
 

@@ -11,6 +11,7 @@
 use super::{Surroundings, number};
 use crate::Nanos;
 use crate::calls::{ActorId, Call, CallId, Facts, Reply};
+use crate::checkers::UnderWay;
 use crate::context::{Actor, Context};
 use crate::recorder::{Recorder, SeriesId};
 use crate::slab::Slab;
@@ -85,6 +86,8 @@ pub struct ResultCacheActor {
     writers: Vec<ActorId>,
     keeps: Nanos,
     limit: u64,
+    /// Results that its lines may hold at the most, those included that were written anew since.
+    most_results: usize,
     at_limit: AtLimit,
     large_have_room: bool,
     counts_attempts: bool,
@@ -115,6 +118,7 @@ impl ResultCacheActor {
             writers: pools.map(|pool| around.id(&pool.name)).collect(),
             keeps: settings.keeps.nanos,
             limit,
+            most_results: 2 * around.scaled(settings.limit) as usize + around.most_arrivals(settings.keeps.nanos),
             at_limit: settings.at_limit,
             large_have_room: settings.large_have_room,
             counts_attempts: scenario.scenario.attempts_at.contains(name),
@@ -249,5 +253,9 @@ impl Actor for ResultCacheActor {
 
     fn held(&self) -> usize {
         self.asked.len() + self.room.line.len() + self.large_room.line.len()
+    }
+
+    fn bound(&self, under_way: UnderWay) -> usize {
+        under_way.calls + self.most_results
     }
 }

@@ -5,6 +5,7 @@ use super::seawall::{Tap, Watched};
 use super::{Surroundings, number};
 use crate::Nanos;
 use crate::calls::{ActorId, Call, CallId, Reply};
+use crate::checkers::UnderWay;
 use crate::context::{Actor, Context};
 use crate::random::{Stream, nanos};
 use crate::recorder::{Recorder, SeriesId};
@@ -334,5 +335,13 @@ impl Actor for RouterActor {
 
     fn held(&self) -> usize {
         self.held.len() + self.timeouts.as_ref().map_or(0, Timeouts::len) + self.tap.as_ref().map_or(0, Tap::len)
+    }
+
+    fn bound(&self, under_way: UnderWay) -> usize {
+        self.fleet.most_held() * if self.tap.is_some() { 2 } else { 1 } + Timeouts::most(under_way.most_calls)
+    }
+
+    fn stop(&mut self) {
+        self.fleet.stop();
     }
 }

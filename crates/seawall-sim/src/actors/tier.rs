@@ -6,6 +6,7 @@
 
 use super::Surroundings;
 use crate::calls::{CallId, Reply};
+use crate::checkers::UnderWay;
 use crate::context::{Actor, Context};
 use crate::random::nanos;
 use crate::recorder::{Recorder, SeriesId};
@@ -19,6 +20,7 @@ pub struct TierActor {
     factor: f64,
     latency: Nanos,
     down: bool,
+    stopped: bool,
     /// When the last request of the queue will have been served.
     free_at: Nanos,
     /// Backlog at the last sample.
@@ -39,6 +41,7 @@ impl TierActor {
             factor: 1.0,
             latency: settings.latency.nanos,
             down: false,
+            stopped: false,
             free_at: 0,
             backlog: 0,
             taken: 0,
@@ -64,7 +67,9 @@ impl TierActor {
         let each = self.service();
         let waiting = backlog.checked_div(each).map_or(0, |whole| whole + u64::from(!backlog.is_multiple_of(each)));
         context.level(self.queue, waiting as f64);
-        context.timer(SECOND, 0, 0);
+        if !self.stopped {
+            context.timer(SECOND, 0, 0);
+        }
     }
 }
 
@@ -98,6 +103,14 @@ impl Actor for TierActor {
 
     fn held(&self) -> usize {
         0
+    }
+
+    fn bound(&self, _: UnderWay) -> usize {
+        0
+    }
+
+    fn stop(&mut self) {
+        self.stopped = true;
     }
 }
 

@@ -12,6 +12,7 @@ use super::sharing::Sharing;
 use super::{Surroundings, number};
 use crate::Nanos;
 use crate::calls::{ActorId, CallId, Facts, Reply};
+use crate::checkers::UnderWay;
 use crate::context::{Actor, Context};
 use crate::random::Stream;
 use crate::recorder::{Recorder, SeriesId};
@@ -139,6 +140,8 @@ pub struct WorkerPoolActor {
     refusal_wait_spread: f64,
     scaling: Option<Autoscaler>,
     steps_left: u32,
+    /// Records that it may hold at the most beside those of calls.
+    most_remembered: usize,
     next_step_from: Nanos,
     writes_to: Option<ActorId>,
     counts_attempts: bool,
@@ -179,6 +182,7 @@ impl WorkerPoolActor {
             next_step_from: 0,
             writes_to: settings.writes_to.as_ref().map(|cache| around.id(cache)),
             counts_attempts: scenario.scenario.attempts_at.contains(name),
+            most_remembered: most_remembered(settings, around),
             flights: Slab::default(),
             by_key: HashMap::default(),
             members: Slab::default(),
@@ -367,6 +371,15 @@ impl WorkerPoolActor {
     }
 }
 
+/// Flights in all slots that there may ever be, and documents that were finished lately, some of them several times.
+fn most_remembered(settings: &WorkerPool, around: &Surroundings<'_>) -> usize {
+    let scaling = settings.autoscaler.as_ref().map_or(0, |scaling| scaling.slots * scaling.steps);
+    let events = around.scenario.event.iter().filter(|event| event.actor == settings.name);
+    let added: u32 = events.filter_map(|event| u32::try_from(event.change.slots?).ok()).sum();
+    let slots = around.scaled(settings.slots + scaling + added) as usize;
+    slots + 10 * around.most_arrivals(settings.recomputed_within.nanos)
+}
+
 impl Actor for WorkerPoolActor {
     fn start(&mut self, context: &mut Context<'_>) {
         self.levels(context);
@@ -445,5 +458,9 @@ impl Actor for WorkerPoolActor {
 
     fn held(&self) -> usize {
         self.members.len() + self.flights.len() + self.finished.line.len()
+    }
+
+    fn bound(&self, under_way: UnderWay) -> usize {
+        2 * under_way.most_calls + self.most_remembered
     }
 }

@@ -49,6 +49,10 @@ impl Actor for Caller {
         self.ends.borrow_mut().push((number, context.now(), true));
     }
 
+    fn bound(&self, under_way: crate::UnderWay) -> usize {
+        under_way.calls + Timeouts::most(under_way.most_calls)
+    }
+
     fn held(&self) -> usize {
         self.timeouts.len()
     }
@@ -84,6 +88,10 @@ impl Actor for Callee {
         context.close(call);
     }
 
+    fn bound(&self, under_way: crate::UnderWay) -> usize {
+        under_way.calls + Timeouts::most(under_way.most_calls)
+    }
+
     fn held(&self) -> usize {
         self.waiting.len()
     }
@@ -94,6 +102,7 @@ fn facts() -> Facts {
         number: 0,
         workload: 0,
         model: 0,
+        criticality: seawall_cases::scenario::Criticality::Critical,
         key: 0,
         work: 0,
         prompt_tokens: 0,

@@ -5,11 +5,12 @@
 //! tables here, since the simulator's answers have no bytes.
 
 use crate::calls::Reply;
-use seawall_cases::scenario::Form;
+use seawall_cases::scenario::{Criticality, Form};
 use seawall_core::advice;
 use seawall_core::classify::AttemptEnd;
 use seawall_core::engine::Respond;
 use seawall_core::outcome::Outcome;
+use seawall_core::settings;
 use seawall_core::time::Duration;
 
 /// What an upstream's answer says of the attempt.
@@ -55,6 +56,16 @@ pub(super) fn refusal(form: advice::Form) -> Reply {
         advice::Form::RetrySoon(wait) | advice::Form::Leave(wait) => told(Form::Overloaded, wait, false),
         // A terminal 4xx: the nearest form that the simulator has.
         advice::Form::StopHard | advice::Form::Auth => told(Form::Error, Duration::ZERO, true),
+    }
+}
+
+/// A class in the engine's words.
+pub(super) const fn criticality(told: Criticality) -> settings::Criticality {
+    match told {
+        Criticality::CriticalPlus => settings::Criticality::CriticalPlus,
+        Criticality::Critical => settings::Criticality::Critical,
+        Criticality::SheddablePlus => settings::Criticality::SheddablePlus,
+        Criticality::Sheddable => settings::Criticality::Sheddable,
     }
 }
 

@@ -11,11 +11,13 @@ mod replica;
 mod series;
 mod settings;
 mod tap;
+mod watch;
 
 use super::Surroundings;
 use super::fleet::{self, Fleet};
 use crate::Nanos;
 use crate::calls::{Call, CallId, Reply};
+use crate::checkers::{self, Turn, UnderWay};
 use crate::context::{Actor, Context};
 use crate::random::{Stream, nanos};
 use crate::recorder::Recorder;
@@ -28,7 +30,7 @@ use seawall_core::classify::AttemptEnd;
 use seawall_core::engine::{Arrival, Dispatch, Input, Output, Respond};
 use seawall_core::id::RequestId;
 use seawall_core::outcome::Outcome;
-use seawall_core::settings::{Criticality, Mode};
+use seawall_core::settings::Mode;
 use seawall_core::time::{Duration, Instant};
 use series::Series;
 use settings::Told;
@@ -44,6 +46,9 @@ struct Held {
     replica: u32,
     stage: Stage,
     outbound: Option<CallId>,
+    /// When it is its turn to be let go for the first time; `None`: it has been, it is not at the engine yet, or it is only
+    /// observed.
+    turn: Option<Turn>,
 }
 
 /// Takes the place of a [`Router`]; see the module.
@@ -127,36 +132,53 @@ impl SeawallActor {
     /// Gives a request to the engine.
     fn admit(&mut self, place: Place, index: u32, context: &mut Context<'_>) {
         let Some(held) = self.held.get_mut(place) else { return };
-        held.stage = Stage::Admitted;
         let Some(facts) = context.facts_of(held.inbound) else { return };
+        held.stage = Stage::Admitted;
         let arrival = Arrival {
             request: RequestId(place),
             tenant: self.told.tenant(facts.workload),
             pool: self.told.pool(facts.model),
-            criticality: Criticality::default(),
+            criticality: forms::criticality(facts.criticality),
             deadline: None,
             patience: None,
         };
-        self.drive(index, &[Input::Arrived(arrival)], context);
-    }
-
-    /// Gives an engine its inputs and does what it says. What is due by now is done before.
-    fn drive(&mut self, index: u32, inputs: &[Input], context: &mut Context<'_>) {
         let now = context.now();
         if self.replica(index, now).is_due(now) {
-            self.step(index, Input::Tick, context);
+            self.drive(index, &[Input::Tick], context);
         }
+        let replica = self.replica(index, now);
+        replica.admit();
+        let turn = replica.watch.arrives(&arrival);
+        if let Some(held) = self.held.get_mut(place) {
+            held.turn = turn;
+        }
+        self.step(index, Input::Arrived(arrival), context);
+        if let Some(turn) = self.held.get(place).and_then(|held| held.turn) {
+            self.replica(index, now).watch.waits(turn);
+        }
+        self.settle(index, context);
+    }
+
+    /// Gives an engine its inputs and does what it says.
+    fn drive(&mut self, index: u32, inputs: &[Input], context: &mut Context<'_>) {
         for input in inputs {
             self.step(index, *input, context);
         }
-        let replica = self.replica(index, now);
-        let waiting = replica.engine.live() - replica.running;
-        let before = core::mem::replace(&mut replica.waiting, waiting);
-        let timer = replica.arm();
+        self.settle(index, context);
+    }
+
+    /// Sees to an engine's timer and tells how it stands.
+    fn settle(&mut self, index: u32, context: &mut Context<'_>) {
+        let now = context.now();
+        let Some(Some(replica)) = self.replicas.get_mut(index as usize) else { return };
+        let waiting = replica.waiting();
+        let before = core::mem::replace(&mut replica.was_waiting, waiting);
+        let (timer, seen) = (replica.arm(), replica.look(now, &self.told.settings));
         self.waiting = self.waiting + waiting - before;
         if let Some(at) = timer {
             context.timer(at.saturating_sub(now), TICK, self.fleet.mark(index));
         }
+        context.violations(seen);
         self.series.levels(self.held.len(), self.waiting, context);
     }
 
@@ -177,20 +199,28 @@ impl SeawallActor {
     fn dispatch(&mut self, index: u32, dispatch: Dispatch, context: &mut Context<'_>) {
         let permit = dispatch.permit;
         let place = permit.request().0;
+        let now = context.now();
         let line = self.line_of(nanos_of(dispatch.timeouts.first_byte));
         let Some(held) = self.held.get_mut(place) else { return };
         let Some(inbound) = context.call(held.inbound).copied() else { return };
-        let to = self.told.targets[permit.deployment().index()];
+        let deployment = permit.deployment();
+        let to = self.told.targets[deployment.index()];
+        if let Some(turn) = held.turn.take() {
+            let seen = self.replica(index, now).goes(now, turn, deployment);
+            context.violations(seen);
+        }
+        let Some(held) = self.held.get_mut(place) else { return };
+        context.use_permit(permit, held.inbound);
         let facts = context.facts_mut(inbound.request);
         facts.upstream += 1;
         let upstream = facts.upstream;
         self.series.dispatched(upstream, context);
-        let deadline = self.timeouts[line].deadline(context.now()).min(inbound.deadline);
+        let deadline = self.timeouts[line].deadline(now).min(inbound.deadline);
         let connect_nanos = nanos_of(dispatch.timeouts.connect);
         let outbound = context.send_call(Call { to, token: place, deadline, connect_nanos, ..inbound });
         held.outbound = Some(outbound);
         self.timeouts[line].watch(outbound, context);
-        self.replica(index, context.now()).running += 1;
+        self.replica(index, now).running += 1;
     }
 
     /// The line of attempts whose answers have to begin within this time.
@@ -213,6 +243,9 @@ impl SeawallActor {
     }
 
     fn respond(&mut self, respond: &Respond, context: &mut Context<'_>) {
+        if self.held.get(respond.request.0).is_none() {
+            return context.violations(checkers::unknown_end(respond.outcome == Outcome::ClientGone));
+        }
         let waited = nanos_of(respond.queued);
         self.end(respond.request.0, respond.outcome, waited, forms::told(respond), context);
     }
@@ -228,7 +261,11 @@ impl SeawallActor {
 
     fn forget(&mut self, place: Place, now: Nanos) -> Option<Held> {
         let held = self.held.remove(place)?;
-        self.replica(held.replica, now).release(held.stage);
+        let replica = self.replica(held.replica, now);
+        replica.release(held.stage);
+        if let Some(turn) = held.turn {
+            replica.watch.leaves(turn);
+        }
         Some(held)
     }
 
@@ -248,7 +285,7 @@ impl SeawallActor {
     /// A process is gone, and all that it held with it.
     fn lose(&mut self, index: u32, context: &mut Context<'_>) {
         if let Some(replica) = self.replicas.get_mut(index as usize).and_then(Option::take) {
-            self.waiting -= replica.waiting;
+            self.waiting -= replica.was_waiting;
         }
         let lost: Vec<Place> = self.held.places().filter(|(_, held)| held.replica == index).map(|(at, _)| at).collect();
         for place in lost {
@@ -271,6 +308,7 @@ impl SeawallActor {
 
 impl Actor for SeawallActor {
     fn start(&mut self, context: &mut Context<'_>) {
+        context.needs_permits();
         self.fleet.start(context);
     }
 
@@ -296,12 +334,14 @@ impl Actor for SeawallActor {
                 return context.reply(call, Reply::failure(Form::ConnectionRefused));
             }
         };
-        let place = self.held.insert(Held { inbound: call, replica: index, stage, outbound: None });
+        let place = self.held.insert(Held { inbound: call, replica: index, stage, outbound: None, turn: None });
         if let Some(call) = context.call_mut(call) {
             call.state = place;
         }
         if let Some(Some(replica)) = self.replicas.get_mut(index as usize) {
             replica.take(place, stage, &self.held);
+            let seen = checkers::process_memory(replica.holds(), memory);
+            context.violations(seen);
         }
         self.series.levels(self.held.len(), self.waiting, context);
         self.begin(index, context);
@@ -332,7 +372,7 @@ impl Actor for SeawallActor {
             TICK => {
                 if let Some(index) = self.fleet.alive(data) {
                     self.replica(index, context.now()).rang(context.now());
-                    self.drive(index, &[], context);
+                    self.drive(index, &[Input::Tick], context);
                 }
             }
             fleet::FIRST_KIND.. => self.fleet.timer(kind, data, context),
@@ -348,6 +388,14 @@ impl Actor for SeawallActor {
 
     fn held(&self) -> usize {
         self.held.len() + self.timeouts.iter().map(Timeouts::len).sum::<usize>()
+    }
+
+    fn bound(&self, under_way: UnderWay) -> usize {
+        self.fleet.most_held() + self.timeouts.len() * Timeouts::most(under_way.most_calls)
+    }
+
+    fn stop(&mut self) {
+        self.fleet.stop();
     }
 }
 

@@ -5,9 +5,12 @@
 //! the memory is kept for such refusals, so that they never push it over its bound; where even that is taken, the
 //! connection is not accepted, which costs nothing. So everything that it holds is counted, and it never crashes.
 
+use super::watch::Watch;
 use crate::Nanos;
+use crate::checkers::Turn;
 use crate::slab::{Place, Slab};
 use seawall_core::Engine;
+use seawall_core::id::DeploymentId;
 use seawall_core::random::Random;
 use seawall_core::settings::Settings;
 use seawall_core::time::Instant;
@@ -42,16 +45,18 @@ pub(super) struct Replica {
     pub(super) random: Random,
     line: VecDeque<Place>,
     serving: Option<Place>,
-    /// Requests that it holds to serve them.
-    accepted: usize,
-    /// Requests that it holds to refuse them.
+    /// Requests that it holds, by stage: those that wait to be handled, those that wait to be refused, and those that
+    /// its engine has.
+    arrived: usize,
     refused: usize,
+    admitted: usize,
     /// Attempts that it has in flight.
     pub(super) running: usize,
     /// Requests that waited in its engine when last looked at.
-    pub(super) waiting: usize,
+    pub(super) was_waiting: usize,
     /// When its timer is set for.
     armed: Option<Nanos>,
+    pub(super) watch: Watch,
 }
 
 impl Replica {
@@ -62,18 +67,20 @@ impl Replica {
             random: Random::new(seed ^ 1),
             line: VecDeque::new(),
             serving: None,
-            accepted: 0,
+            arrived: 0,
             refused: 0,
+            admitted: 0,
             running: 0,
-            waiting: 0,
+            was_waiting: 0,
             armed: None,
+            watch: Watch::new(settings),
         }
     }
 
     /// What the gate does with one more request when the memory holds so many.
     pub(super) fn gate(&self, memory: usize) -> Gate {
         let for_refusals = memory / 10;
-        if self.accepted < memory - for_refusals {
+        if self.arrived + self.admitted < memory - for_refusals {
             Gate::Open
         } else if self.refused < for_refusals {
             Gate::Full
@@ -86,7 +93,7 @@ impl Replica {
     pub(super) fn take<T>(&mut self, place: Place, stage: Stage, all: &Slab<T>) {
         *self.held(stage) += 1;
         self.line.push_back(place);
-        if self.line.len() > 2 * (self.accepted + self.refused) + 16 {
+        if self.line.len() > 2 * self.holds() + 16 {
             // Those whose callers have left take no room.
             self.line.retain(|place| all.get(*place).is_some());
         }
@@ -97,11 +104,41 @@ impl Replica {
         *self.held(stage) -= 1;
     }
 
+    /// A request has been handled and goes to the engine.
+    pub(super) fn admit(&mut self) {
+        self.arrived -= 1;
+        self.admitted += 1;
+    }
+
+    /// How many requests it holds.
+    pub(super) const fn holds(&self) -> usize {
+        self.arrived + self.refused + self.admitted
+    }
+
     const fn held(&mut self, stage: Stage) -> &mut usize {
         match stage {
+            Stage::Arrived => &mut self.arrived,
             Stage::Refused => &mut self.refused,
-            Stage::Arrived | Stage::Admitted => &mut self.accepted,
+            Stage::Admitted => &mut self.admitted,
         }
+    }
+
+    /// Requests that wait in its engine.
+    pub(super) fn waiting(&self) -> usize {
+        self.engine.live() - self.running
+    }
+
+    /// What the checkers see after all that was due has been done.
+    pub(super) fn look(&mut self, now: Nanos, settings: &Settings) -> Option<String> {
+        let Self { watch, engine, admitted, running, .. } = self;
+        watch.look(Instant::from_nanos(now), settings, engine, *admitted, *running)
+    }
+
+    /// What they see when a request is let go.
+    pub(super) fn goes(&mut self, now: Nanos, turn: Turn, to: DeploymentId) -> Option<String> {
+        let seen = self.watch.goes(Instant::from_nanos(now), turn, &self.engine, to);
+        self.watch.leaves(turn);
+        seen
     }
 
     /// Begins with the next request of the line, if it is idle; `None`: there is nothing to begin with.

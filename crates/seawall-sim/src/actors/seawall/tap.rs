@@ -22,7 +22,7 @@ use seawall_core::classify::AttemptEnd;
 use seawall_core::engine::{Arrival, Input, Notice, Output, Verdict};
 use seawall_core::id::{DeploymentId, PoolId, RequestId};
 use seawall_core::outcome::Outcome;
-use seawall_core::settings::{Criticality, Mode, Settings};
+use seawall_core::settings::{Mode, Settings};
 use seawall_core::time::Instant;
 
 /// An attempt that is looked at.
@@ -93,7 +93,7 @@ impl Tap {
             request,
             tenant: self.told.tenant(facts.workload),
             pool: self.told.pool(facts.model),
-            criticality: Criticality::default(),
+            criticality: forms::criticality(facts.criticality),
             deadline: None,
             patience: None,
         };

@@ -4,13 +4,13 @@ use super::{CHECK, Held, ServiceActor, State, mark};
 use crate::Nanos;
 use crate::calls::{Facts, Reply};
 use crate::context::Context;
-use seawall_cases::scenario::HealthDependence;
+use seawall_cases::scenario::{Criticality, HealthDependence};
 
 impl ServiceActor {
     /// Checks an instance, and sets when it is checked next.
     pub(super) fn check(&mut self, index: u32, context: &mut Context<'_>) {
         let now = context.now();
-        if self.drop_check(index, context) && self.missed(index, context) {
+        if (self.drop_check(index, context) && self.missed(index, context)) || self.stopped {
             return;
         }
         let instance = &mut self.instances[index as usize];
@@ -93,6 +93,7 @@ const fn facts_of_a_check(now: Nanos) -> Facts {
         number: 0,
         workload: 0,
         model: 0,
+        criticality: Criticality::Critical,
         key: 0,
         work: 0,
         prompt_tokens: 0,

@@ -17,6 +17,7 @@ mod tests;
 
 use super::{Surroundings, number, part_of};
 use crate::calls::{ActorId, Call, CallId, Reply};
+use crate::checkers::UnderWay;
 use crate::context::{Actor, Context};
 use crate::random::{Stream, nanos};
 use crate::recorder::{Recorder, SeriesId};
@@ -103,6 +104,7 @@ pub struct ServiceActor {
     healthy: Vec<u32>,
     held: Slab<Held>,
     down: bool,
+    stopped: bool,
     balancing: Stream,
     reads: Stream,
     checks: Stream,
@@ -128,6 +130,7 @@ impl ServiceActor {
             healthy: (0..settings.instances).collect(),
             held: Slab::default(),
             down: false,
+            stopped: false,
             balancing: around.stream(name, "balancing"),
             reads: around.stream(name, "reads"),
             checks: around.stream(name, "checks"),
@@ -162,7 +165,9 @@ impl ServiceActor {
         let (taken, full) = self.ports.in_use(context.now());
         context.level(self.series.ports, f64::from(taken));
         context.level(self.series.full_nodes, number(full));
-        context.timer(SECOND, SAMPLE, 0);
+        if !self.stopped {
+            context.timer(SECOND, SAMPLE, 0);
+        }
     }
 
     /// Answers a request that an instance has worked on.
@@ -377,5 +382,13 @@ impl Actor for ServiceActor {
 
     fn held(&self) -> usize {
         self.held.len() + self.ports.len()
+    }
+
+    fn bound(&self, under_way: UnderWay) -> usize {
+        under_way.calls + self.instances.len() + self.ports.most()
+    }
+
+    fn stop(&mut self) {
+        self.stopped = true;
     }
 }

@@ -55,6 +55,11 @@ impl PortTables {
         (self.taken.iter().sum(), self.taken.iter().filter(|taken| **taken >= self.size).count())
     }
 
+    /// Places of all tables.
+    pub(super) fn most(&self) -> usize {
+        self.taken.len() * self.size as usize
+    }
+
     /// Closed connections that are still held.
     pub(super) fn len(&self) -> usize {
         self.closed.len()
