@@ -48,7 +48,7 @@ fn main() -> Result<(), String> {
     let mut seeds = Vec::new();
     for seed in first..first + count {
         let begin = std::time::Instant::now();
-        let runs = study.run(seed, |_| {})?;
+        let runs = study.run(seed)?;
         let seconds = begin.elapsed().as_secs_f64();
         println!(
             "seed {seed}: {} events, {seconds:.1} s, {:?}",

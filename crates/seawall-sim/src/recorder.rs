@@ -1,6 +1,7 @@
 //! What a run leaves behind: counts and levels per second, and marks. Its size depends on the length of the run in
 //! seconds and on the number of actors, never on the number of requests.
 
+use crate::random::mix;
 use crate::spread::Spread;
 use crate::{Nanos, SECOND};
 
@@ -160,23 +161,15 @@ impl Recorder {
         }
     }
 
-    /// Until which minute since midnight every count and level of two runs is the same.
-    pub fn same_until(&self, other: &Self) -> f64 {
-        let first_difference = |series: &Series| {
-            let values = other.values(&series.name).unwrap_or(&[]);
-            let same = |(left, right): (&f32, &f32)| left.to_bits() == right.to_bits();
-            series
-                .values
-                .iter()
-                .zip(values)
-                .position(|pair| !same(pair))
-                .unwrap_or(series.values.len().min(values.len()))
+    /// A hash of every count and level up to each second.
+    pub fn trail(&self) -> Trail {
+        let counted: Vec<&Series> = self.series.iter().filter(|series| series.values.len() == self.seconds).collect();
+        let second = |hash: &mut u64, second: usize| {
+            let values = counted.iter().map(|series| series.values[second].to_bits());
+            *hash = values.fold(*hash, |hash, bits| mix(hash ^ u64::from(bits)));
+            Some(*hash)
         };
-        let counted = self.series.iter().filter(|series| series.kind != Kind::Mark);
-        let second = counted.map(first_difference).min().unwrap_or(0);
-        #[expect(clippy::cast_precision_loss, reason = "a day has few seconds")]
-        let minute = (self.start / SECOND + second as Nanos) as f64 / 60.0;
-        minute
+        Trail { start: self.start, hashes: (0..self.seconds).scan(counted.len() as u64, second).collect() }
     }
 
     /// The names of all series, in the order in which they were opened.
@@ -198,5 +191,22 @@ impl Recorder {
     pub fn mark_value(&self, name: &str) -> Option<f64> {
         let series = self.series.iter().find(|series| series.name == name && series.kind == Kind::Mark)?;
         (!series.mark.is_nan()).then_some(series.mark)
+    }
+}
+
+/// A hash of everything that was recorded up to each second: small enough to keep when the series are gone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trail {
+    start: Nanos,
+    hashes: Vec<u64>,
+}
+
+impl Trail {
+    /// Until which minute since midnight two runs of the same actors are the same.
+    pub fn same_until(&self, other: &Self) -> f64 {
+        let same = self.hashes.iter().zip(&other.hashes).take_while(|(left, right)| left == right).count();
+        #[expect(clippy::cast_precision_loss, reason = "a day has few seconds")]
+        let minute = (self.start / SECOND + same as Nanos) as f64 / 60.0;
+        minute
     }
 }

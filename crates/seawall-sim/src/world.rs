@@ -69,7 +69,15 @@ impl World {
 
     /// Lives until `end`.
     pub fn run_until(&mut self, end: Nanos) {
+        self.run_watched(end, |_| {});
+    }
+
+    /// As [`run_until`](Self::run_until); `watch` is told the time now and then, for a progress bar.
+    pub fn run_watched(&mut self, end: Nanos, mut watch: impl FnMut(Nanos)) {
         while let Some(event) = self.core.queue.pop(end) {
+            if self.events.is_multiple_of(1 << 16) {
+                watch(self.core.now);
+            }
             if event.at > end {
                 // It was taken from the line of what is due at once, so this is never later than `end`.
                 self.core.queue.push(self.core.now, event.at, event.target, event.message);

@@ -1,6 +1,6 @@
 //! The command line as clap reads it. Its help texts are the reference page.
 
-use crate::commands::{check, fleet, init, load, serve};
+use crate::commands::{check, fleet, init, load, replay, serve};
 use clap::{Parser, Subcommand};
 
 /// The inference router that stays up when everything in front of it retries and everything behind it is full.
@@ -12,7 +12,8 @@ use clap::{Parser, Subcommand};
         seawall serve                                    a demo: three simulated regions, no key needed\n  \
         seawall serve --config seawall.toml              your deployments\n  \
         seawall check --config seawall.toml              every mistake of a file at once\n  \
-        seawall load --rate 50 --duration 10s            a burst of load onto the demo\n\n\
+        seawall load --rate 50 --duration 10s            a burst of load onto the demo\n  \
+        seawall replay --all                             the incidents of the library, simulated\n\n\
         Exit codes: 0 done, 1 failed, 2 wrong command line or config file (nothing was started), 3 stopped before\n\
         everything had finished."
 )]
@@ -38,4 +39,6 @@ pub enum Command {
     Fleet(fleet::Fleet),
     /// Sends load at a fixed rate and reports what came of it.
     Load(load::Load),
+    /// Replays an incident as it happened and with Seawall, and checks it against what was published.
+    Replay(replay::Replay),
 }

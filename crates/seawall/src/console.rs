@@ -17,6 +17,11 @@ pub(crate) fn error(text: &str) {
     message(&format!("error: {text}"));
 }
 
+/// Whether standard output takes colour.
+pub(crate) fn is_result_coloured() -> bool {
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}
+
 /// Whether standard error takes colour.
 pub(crate) fn is_coloured() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()

@@ -5,6 +5,7 @@ mod commands;
 mod console;
 mod durations;
 mod exit;
+mod nearest;
 
 pub use exit::Exit;
 
@@ -29,6 +30,7 @@ pub fn run(cli: Cli) -> Exit {
             Command::Init(init) => commands::init::run(&init),
             Command::Fleet(fleet) => commands::fleet::run(fleet).await,
             Command::Load(load) => commands::load::run(load).await,
+            Command::Replay(replay) => commands::replay::run(&replay),
         }
     });
     // Tasks that still wait for somebody else must not hold the process.

@@ -1,6 +1,6 @@
 //! What a schema cannot say about a scenario: names that have to exist, times that have to be in order.
 
-use super::{Event, Scenario};
+use super::{Event, Run, Scenario};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Something that is wrong with a scenario.
@@ -230,6 +230,10 @@ fn checks(scenario: &Scenario, faults: &mut Vec<Fault>) {
         if check.figure.is_some() && !bounded {
             let remedy = "add `low`, `high`, `earliest`, `latest` or `none = true`".to_owned();
             push(faults, key("figure"), format!("`{}` cannot fail: it has no bound", check.name), remedy);
+        }
+        if check.keeps_incident && (check.run != Run::AsItHappened || check.figure.is_none()) {
+            let remedy = "mark a check of a figure of the run as it happened".to_owned();
+            push(faults, key("keeps_incident"), format!("`{}` cannot say what the incident is", check.name), remedy);
         }
         let named = check.counterfactual.as_deref();
         if let Some(name) = named.filter(|name| scenario.counterfactual.iter().all(|other| other.name != *name)) {

@@ -301,7 +301,8 @@ pub struct Check {
     pub over_seeds: OverSeeds,
     /// The protection that has to exist for it.
     pub needs: Option<String>,
-    /// Whether it says that there was the incident at all: it has to hold with a calibrated value a tenth off, too.
+    /// Whether it belongs to what the incident is: it also has to hold when a calibrated value is a tenth more or less,
+    /// and it must not hold any more when the cause is removed.
     #[serde(default)]
     pub keeps_incident: bool,
 }
@@ -325,6 +326,8 @@ pub struct Counterfactual {
     pub name: String,
     /// What it shows.
     pub about: String,
+    /// What the post-mortem says about what is changed.
+    pub role: Option<Role>,
     /// Events that do not happen.
     #[serde(default)]
     pub without: Vec<String>,
@@ -333,6 +336,16 @@ pub struct Counterfactual {
     pub set: Vec<Setting>,
     /// When this run ends, where it need not go to the end.
     pub end: Option<Clock>,
+}
+
+/// What a post-mortem says about an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// It is the cause: without it there is no incident.
+    Cause,
+    /// It had nothing to do with it: without it every figure stays within what differs from seed to seed.
+    Irrelevant,
 }
 
 /// One setting of one actor.

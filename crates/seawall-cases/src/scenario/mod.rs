@@ -18,8 +18,8 @@ pub use actors::{Criticality, Form, Layer, Link, Population, RampPoint, Resubmit
 pub use check::{Fault, faults};
 pub use events::{Burst, Change, EngineFault, Event, HealthDependence};
 pub use figures::{
-    Aggregate, Autocorrelation, Check, Counterfactual, Figure, First, Measure, Move, Nth, OverSeeds, Pick, Rolling,
-    Run, Setting, Tag, Wave, WavePart, Window,
+    Aggregate, Autocorrelation, Check, Counterfactual, Figure, First, Measure, Move, Nth, OverSeeds, Pick, Role,
+    Rolling, Run, Setting, Tag, Wave, WavePart, Window,
 };
 pub(crate) use load::FORMATS;
 pub use load::{reference_markdown, schema_json};
@@ -133,6 +133,8 @@ pub struct Plot {
     pub working: Vec<String>,
     /// Capacity in use by waiting.
     pub waiting: Vec<String>,
+    /// What that capacity is, in a few words for the caption.
+    pub capacity_is: String,
 }
 
 /// An assumed value that carries the result.

@@ -29,10 +29,8 @@ fn recorder() -> Recorder {
 }
 
 fn read(measures: &[(&str, &str)]) -> Result<BTreeMap<String, f64>, String> {
-    let figures_text: String = measures
-        .iter()
-        .map(|(name, measure)| format!("[[figure]]\nname = \"{name}\"\nmeasure = {{ {measure} }}\n"))
-        .collect();
+    let figure = |(name, measure): &(&str, &str)| format!("[[figure]]\nname = \"{name}\"\nmeasure = {{ {measure} }}\n");
+    let figures_text = measures.iter().map(figure).collect::<Vec<_>>().concat();
     let text = format!(
         "[scenario]\ntitle = \"t\"\nstart = \"10:00\"\nend = \"10:10\"\n{figures_text}[[population]]\nname = \"p\"\n\
          workload = \"w\"\nto = \"t\"\n[[tier]]\nname = \"t\"\nlatency = \"1s\"\n"

@@ -67,7 +67,8 @@ fn two_recorders_are_the_same_until_they_differ() {
                 }
                 recorder
             };
-            let same = |left: &Recorder, right: &Recorder| (left.same_until(right) * 60.0).round().to_bits();
+            let same =
+                |left: &Recorder, right: &Recorder| (left.trail().same_until(&right.trail()) * 60.0).round().to_bits();
             let minute = |second: usize| f64::from(u32::try_from(5 + second).expect("a small number")).to_bits();
             let (left, right) = (record(None), record(Some(differs)));
             prop_assert_eq!(same(&left, &right), minute(differs));

@@ -55,7 +55,9 @@ impl Case {
 fn multiplied(value: &Value, factor: f64) -> Option<Value> {
     match value {
         Value::Number(number) if number.is_u64() => {
-            let whole = libm::round(number.as_f64()? * factor);
+            // At least one more, or one less: a variation that changes nothing would show nothing.
+            let exact = number.as_f64()? * factor;
+            let whole = if factor < 1.0 { libm::floor(exact) } else { libm::ceil(exact) };
             Some(Value::from(crate::random::nanos(whole)))
         }
         Value::Number(number) => Some(Value::from(number.as_f64()? * factor)),

@@ -101,6 +101,17 @@ pub(super) fn judge(study: &Study<'_>, runs: &SeedRuns, same_until: &BTreeMap<St
     checks.filter_map(|check| one(study, check, runs, same_until)).collect()
 }
 
+/// Judges the checks that say what the incident is, for a run that is not one of the three.
+pub(super) fn judge_incident(study: &Study<'_>, outcome: &Outcome) -> Vec<CheckResult> {
+    let checks = study.case.scenario.check.iter().filter(|check| check.keeps_incident);
+    checks
+        .map(|check| {
+            let got = check.figure.as_ref().and_then(|name| outcome.figures.get(name).copied());
+            CheckResult::of(study, check, got, None)
+        })
+        .collect()
+}
+
 fn one(study: &Study<'_>, check: &Check, runs: &SeedRuns, same_until: &BTreeMap<String, f64>) -> Option<CheckResult> {
     let outcome = outcome(study, check, runs)?;
     let missing = check.needs.clone().filter(|need| !super::exists(need));

@@ -6,7 +6,7 @@ mod run;
 
 pub use case::Case;
 pub use judge::{CheckResult, Verdict};
-pub use run::{Outcome, SeedRuns, Step, Study};
+pub use run::{Outcome, Part, SeedRuns, Step, Study, Varied};
 
 /// The protections that can be switched off to see what each one buys, and whether today's engine has them.
 pub const PROTECTIONS: [(&str, bool); 13] = [

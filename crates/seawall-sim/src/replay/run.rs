@@ -1,12 +1,12 @@
 //! The runs of a case with one seed.
 
 use super::case::Case;
-use super::judge::{CheckResult, judge};
+use super::judge::{CheckResult, judge, judge_incident};
 use crate::construct::{Options, Seawall};
 use crate::figures::{Summed, figures};
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, Trail};
 use crate::world::World;
-use seawall_cases::scenario::{Counterfactual, Plot, Run, Scenario};
+use seawall_cases::scenario::{Plot, Run, Scenario};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub struct Outcome {
     pub events: u64,
     /// What was seen that must never be seen.
     pub violations: Vec<String>,
-    /// Whether this run has nothing of Seawall in it because what it needs does not exist yet.
+    /// What this run needs and what does not exist yet; it was not made then.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub absent: Vec<String>,
 }
@@ -46,6 +46,27 @@ pub struct SeedRuns {
     pub counterfactuals: BTreeMap<String, Outcome>,
     /// The checks that one seed can answer.
     pub checks: Vec<CheckResult>,
+    /// With each calibrated value a tenth less and a tenth more, where that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub varied: Vec<Varied>,
+}
+
+/// The incident with one calibrated value changed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Varied {
+    /// The actor.
+    pub actor: String,
+    /// The key.
+    pub key: String,
+    /// What it was multiplied with.
+    pub factor: f64,
+    /// The checks that say what the incident is.
+    pub checks: Vec<CheckResult>,
+    /// Whether all of them hold.
+    pub keeps_incident: bool,
+    /// The range that holds, where the case says that this value is a knife edge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub knife_edge: Option<String>,
 }
 
 /// What is run of a case.
@@ -59,89 +80,181 @@ pub struct Study<'a> {
     pub counterfactuals: bool,
     /// Whether the two runs with Seawall are run.
     pub seawall: bool,
+    /// Whether each calibrated value is varied by a tenth.
+    pub vary: bool,
     /// A protection of Seawall that is switched off.
     pub without: Option<String>,
 }
 
-/// What is being run, for a progress bar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// One run of a study. The runs of a seed need nothing of each other until they are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step<'a> {
     /// One of the three runs.
     Run(Run),
-    /// A counterfactual.
+    /// A counterfactual, by its name.
     Counterfactual(&'a str),
+    /// The calibrated value at that place of the scenario's list, a tenth less or (`true`) more.
+    Varied(usize, bool),
+}
+
+const fn factor(more: bool) -> f64 {
+    if more { 1.1 } else { 0.9 }
+}
+
+/// What came of one step.
+#[derive(Clone, Debug)]
+pub struct Part {
+    outcome: Outcome,
+    trail: Trail,
 }
 
 impl<'a> Study<'a> {
     /// Everything of a case.
     pub const fn new(case: &'a Case) -> Self {
-        Self { case, scale: 1.0, counterfactuals: true, seawall: true, without: None }
+        Self { case, scale: 1.0, counterfactuals: true, seawall: true, vary: false, without: None }
     }
 
-    /// How many runs one seed takes.
-    pub const fn runs(&self) -> usize {
-        let counterfactuals = if self.counterfactuals { self.case.scenario.counterfactual.len() } else { 0 };
-        1 + counterfactuals + if self.seawall { 2 } else { 0 }
+    /// The runs of one seed.
+    pub fn steps(&self) -> Vec<Step<'a>> {
+        let seawall: &[Run] = if self.seawall { &[Run::Observed, Run::WithSeawall] } else { &[] };
+        let runs = std::iter::once(Run::AsItHappened).chain(seawall.iter().copied()).map(Step::Run);
+        let counterfactuals = self.case.scenario.counterfactual.iter().filter(|_| self.counterfactuals);
+        let calibrated = if self.vary { self.case.scenario.calibrated.len() } else { 0 };
+        let varied = (0..calibrated).flat_map(|index| [Step::Varied(index, false), Step::Varied(index, true)]);
+        runs.chain(counterfactuals.map(|other| Step::Counterfactual(&other.name))).chain(varied).collect()
     }
 
-    /// Runs one seed; `begins` is told of each run when it begins.
-    pub fn run(&self, seed: u64, mut begins: impl FnMut(Step<'_>)) -> Result<SeedRuns, String> {
+    /// Runs all steps of one seed one after the other and judges them.
+    pub fn run(&self, seed: u64) -> Result<SeedRuns, String> {
+        let parts = self.steps().into_iter().map(|step| Ok((step, self.step(step, seed, |_| {})?)));
+        Ok(self.judged(seed, parts.collect::<Result<_, String>>()?))
+    }
+
+    /// Runs one step with one seed; `watch` is told now and then which part of the run's time has passed.
+    pub fn step(&self, step: Step<'_>, seed: u64, watch: impl FnMut(f64)) -> Result<Part, String> {
         let scenario = &self.case.scenario;
-        begins(Step::Run(Run::AsItHappened));
-        let (as_it_happened, base) = self.one(scenario, seed, Seawall::Absent, None)?;
+        let (outcome, recorder) = match step {
+            Step::Run(Run::AsItHappened) => self.one(scenario, seed, Seawall::Absent, None, watch)?,
+            Step::Run(run) => {
+                let absent = self.absent(run);
+                if !absent.is_empty() {
+                    return Ok(Part { outcome: Outcome { absent, ..Outcome::default() }, trail: Trail::default() });
+                }
+                let seawall = if run == Run::Observed { Seawall::Observing } else { Seawall::Enforcing };
+                self.one(scenario, seed, seawall, None, watch)?
+            }
+            Step::Counterfactual(name) => {
+                let change = scenario.counterfactual.iter().find(|other| other.name == name);
+                let change = change.ok_or_else(|| format!("there is no counterfactual `{name}`"))?;
+                let changed = self.case.with(change)?;
+                self.one(&changed, seed, Seawall::Absent, change.end.map(|end| end.nanos), watch)?
+            }
+            Step::Varied(index, more) => {
+                let value = &scenario.calibrated[index];
+                let changed = self.case.varied(&value.actor, &value.key, factor(more))?;
+                self.one(&changed, seed, Seawall::Absent, None, watch)?
+            }
+        };
+        Ok(Part { outcome, trail: recorder.trail() })
+    }
+
+    /// Puts the steps of one seed together and judges every check that they can answer.
+    pub fn judged(&self, seed: u64, parts: BTreeMap<Step<'_>, Part>) -> SeedRuns {
         let mut runs = SeedRuns {
             case: self.case.slug.clone(),
             seed,
-            as_it_happened,
+            as_it_happened: Outcome::default(),
             observed: Outcome::default(),
             with_seawall: Outcome::default(),
             counterfactuals: BTreeMap::new(),
             checks: Vec::new(),
+            varied: Vec::new(),
         };
-        if self.seawall {
-            begins(Step::Run(Run::Observed));
-            runs.observed = self.one(scenario, seed, Seawall::Observing, None)?.0;
-            begins(Step::Run(Run::WithSeawall));
-            runs.with_seawall = self.enforced(seed)?;
-        }
         let mut same_until = BTreeMap::new();
-        for counterfactual in scenario.counterfactual.iter().filter(|_| self.counterfactuals) {
-            begins(Step::Counterfactual(&counterfactual.name));
-            let (outcome, recorder) = self.counterfactual(counterfactual, seed)?;
-            same_until.insert(counterfactual.name.clone(), base.same_until(&recorder));
-            runs.counterfactuals.insert(counterfactual.name.clone(), outcome);
+        let base = parts.get(&Step::Run(Run::AsItHappened)).map(|part| part.trail.clone()).unwrap_or_default();
+        for (step, part) in parts {
+            match step {
+                Step::Run(Run::Observed) => runs.observed = part.outcome,
+                Step::Run(Run::WithSeawall) => runs.with_seawall = part.outcome,
+                Step::Run(_) => runs.as_it_happened = part.outcome,
+                Step::Counterfactual(name) => {
+                    same_until.insert(name.to_owned(), base.same_until(&part.trail));
+                    runs.counterfactuals.insert(name.to_owned(), part.outcome);
+                }
+                Step::Varied(index, more) => runs.varied.push(self.varied(index, more, &part.outcome)),
+            }
         }
         runs.checks = judge(self, &runs, &same_until);
-        Ok(runs)
+        runs
     }
 
-    fn enforced(&self, seed: u64) -> Result<Outcome, String> {
-        let wanted = self.case.scenario.with_seawall.as_ref();
-        let needs = wanted.map_or(&[][..], |with| with.needs.as_slice());
-        let absent: Vec<String> = needs.iter().filter(|need| !super::exists(need)).cloned().collect();
-        if !absent.is_empty() || wanted.is_none() {
-            return Ok(Outcome { absent, ..Outcome::default() });
+    fn varied(&self, index: usize, more: bool, outcome: &Outcome) -> Varied {
+        let value = &self.case.scenario.calibrated[index];
+        let checks = judge_incident(self, outcome);
+        Varied {
+            actor: value.actor.clone(),
+            key: value.key.clone(),
+            factor: factor(more),
+            keeps_incident: checks.iter().all(|check| check.pass),
+            checks,
+            knife_edge: value.knife_edge.clone(),
         }
-        Ok(self.one(&self.case.scenario, seed, Seawall::Enforcing, None)?.0)
     }
 
-    /// Runs one counterfactual with one seed.
-    pub fn counterfactual(&self, change: &Counterfactual, seed: u64) -> Result<(Outcome, Recorder), String> {
-        let scenario = self.case.with(change)?;
-        self.one(&scenario, seed, Seawall::Absent, change.end.map(|end| end.nanos))
+    /// Finds what is wrong with the scenario, with what is read from it and with its variants, without running them.
+    pub fn validate(&self) -> Result<(), String> {
+        let scenario = &self.case.scenario;
+        let read = |scenario: &Scenario| -> Result<(), String> {
+            let world = World::of(scenario, &Options { scale: self.scale, ..Options::default() });
+            let recorder = world.map_err(|error| error.to_string())?.into_recorder();
+            figures(scenario, 1.0, &recorder)?;
+            scenario.plot.as_ref().map_or_else(|| Ok(BTreeMap::new()), |plot| drawn(plot, &recorder)).map(drop)
+        };
+        read(scenario)?;
+        for change in scenario.counterfactual.iter().filter(|_| self.counterfactuals) {
+            read(&self.case.with(change)?).map_err(|error| format!("counterfactual `{}`: {error}", change.name))?;
+        }
+        for value in scenario.calibrated.iter().filter(|_| self.vary) {
+            for more in [false, true] {
+                let varied = self.case.varied(&value.actor, &value.key, factor(more))?;
+                read(&varied).map_err(|error| format!("{}.{} varied: {error}", value.actor, value.key))?;
+            }
+        }
+        if self.vary && !scenario.calibrated.is_empty() && scenario.check.iter().all(|check| !check.keeps_incident) {
+            return Err("no check says what the incident is; mark some with `keeps_incident = true`".to_owned());
+        }
+        Ok(())
     }
 
-    /// Runs one scenario with one seed.
+    /// The names of every series that a run records, for figures and plots.
+    pub fn series(&self) -> Result<Vec<String>, String> {
+        let mut world = World::of(&self.case.scenario, &Options::default()).map_err(|error| error.to_string())?;
+        Ok(world.recorder().names().map(str::to_owned).collect())
+    }
+
+    /// What a run with Seawall needs and does not have yet.
+    fn absent(&self, run: Run) -> Vec<String> {
+        let Some(wanted) = &self.case.scenario.with_seawall else {
+            return vec!["a place for Seawall in this scenario".to_owned()];
+        };
+        let needs = wanted.needs.iter().filter(|_| run == Run::WithSeawall);
+        needs.filter(|need| !super::exists(need)).cloned().collect()
+    }
+
+    /// Runs one scenario with one seed; `watch` is told now and then which part of the run's time has passed.
     pub fn one(
         &self,
         scenario: &Scenario,
         seed: u64,
         seawall: Seawall,
         end: Option<u64>,
+        mut watch: impl FnMut(f64),
     ) -> Result<(Outcome, Recorder), String> {
         let options = Options { seed, scale: self.scale, end, seawall, without: self.without.clone() };
         let mut world = World::of(scenario, &options).map_err(|error| error.to_string())?;
-        world.run_until(end.unwrap_or(scenario.scenario.end.nanos));
+        let (start, end) = (scenario.scenario.start.nanos, end.unwrap_or(scenario.scenario.end.nanos));
+        #[expect(clippy::cast_precision_loss, reason = "a day has fewer nanoseconds than an f64 can count")]
+        world.run_watched(end, |now| watch((now - start) as f64 / end.saturating_sub(start).max(1) as f64));
         let (hash, events, violations) = (world.trace_hash(), world.events(), world.violations().to_vec());
         let recorder = world.into_recorder();
         let all = figures(scenario, scenario.scenario.scale * self.scale, &recorder)?;

@@ -4,5 +4,6 @@ pub(crate) mod check;
 pub(crate) mod fleet;
 pub(crate) mod init;
 pub(crate) mod load;
+pub(crate) mod replay;
 pub(crate) mod serve;
 mod signals;

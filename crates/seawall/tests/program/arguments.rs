@@ -6,12 +6,12 @@ use std::fs;
 use std::net::TcpListener;
 use tempfile::TempDir;
 
-fn folder() -> TempDir {
+pub(crate) fn folder() -> TempDir {
     tempfile::tempdir().expect("a temporary folder")
 }
 
 /// Exit code, standard output and standard error in one text.
-fn session(folder: &TempDir, arguments: &[&str]) -> String {
+pub(crate) fn session(folder: &TempDir, arguments: &[&str]) -> String {
     let output = program(folder).args(arguments).output().expect("the program runs");
     let mut text = format!("$ seawall {}\nexit code {:?}\n", arguments.join(" "), output.status.code());
     for (name, stream) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {

@@ -6,3 +6,4 @@ mod demo;
 mod drain;
 #[expect(dead_code, reason = "shared with the tests of real clients, which use more of it")]
 mod process;
+mod replay;

@@ -47,6 +47,7 @@ pub const CRATES: &[Layer] = &[
             "seawall-core",
             "seawall-model",
             "seawall-wire",
+            "seawall-document",
             "seawall-config",
             "seawall-cases",
             "seawall-audit",
