@@ -180,3 +180,33 @@ fn both_kinds_are_told_together_and_consequences_are_not() {
     assert_eq!(mistakes("[[model_pool]]", "[[model_poll]]").len(), 1);
     assert_eq!(mistakes("rate_factor = 2.0", "rate_facter = 2.0").len(), 1);
 }
+
+#[test]
+fn time_has_to_pass() {
+    one(
+        "attempts = 2, wait = \"1s\"",
+        "attempts = 0",
+        13,
+        (
+            "population[0].retry",
+            "attempts without end and without a wait between them never let time pass",
+            "write a number of `attempts`, or a `wait`",
+        ),
+    );
+    let service = r#"[[service]]
+name = "backend"
+nodes = 1
+instances = 1
+ports_per_node = 1
+port_hold_after = "1s"
+to = "models"
+database = "models"
+database_share = 0.0
+health = { every = "0s", misses = 1, restart = "1s", depends_on = "itself" }
+
+[[event]]
+"#;
+    let found = mistakes("[[event]]\n", service);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].1, "service[0].health.every");
+}

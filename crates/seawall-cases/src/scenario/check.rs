@@ -22,6 +22,7 @@ pub fn faults(scenario: &Scenario) -> Vec<Fault> {
     targets(scenario, &kinds, &mut faults);
     curves(scenario, &mut faults);
     replacements(scenario, &kinds, &mut faults);
+    endless(scenario, &mut faults);
     for (index, event) in scenario.event.iter().enumerate() {
         check_event(scenario, index, event, &kinds, &mut faults);
     }
@@ -177,6 +178,28 @@ fn curves(scenario: &Scenario, faults: &mut Vec<Fault>) {
                 let message = format!("the factor {} is not between 0 and 1000", point.1);
                 push(faults, key(position), message, "write 1.0 for the rate as it stands".to_owned());
             }
+        }
+    }
+}
+
+/// What would go on for ever without any time passing.
+fn endless(scenario: &Scenario, faults: &mut Vec<Fault>) {
+    let populations = scenario.population.iter().map(|actor| &actor.retry).enumerate();
+    let layers = scenario.layer.iter().map(|actor| &actor.retry).enumerate();
+    let caches = scenario.lookup_cache.iter().map(|actor| &actor.retry).enumerate();
+    let retries = populations.map(|found| ("population", found));
+    let retries = retries.chain(layers.map(|found| ("layer", found)));
+    for (kind, (index, retry)) in retries.chain(caches.map(|found| ("lookup_cache", found))) {
+        if retry.profile.is_none() && retry.attempts == 0 && retry.wait.nanos == 0 {
+            let message = "attempts without end and without a wait between them never let time pass".to_owned();
+            let remedy = "write a number of `attempts`, or a `wait`".to_owned();
+            push(faults, format!("{kind}[{index}].retry"), message, remedy);
+        }
+    }
+    for (index, service) in scenario.service.iter().enumerate() {
+        if service.health.every.nanos == 0 {
+            let message = "checks with no time between them never let time pass".to_owned();
+            push(faults, format!("service[{index}].health.every"), message, "write `10s`, for example".to_owned());
         }
     }
 }

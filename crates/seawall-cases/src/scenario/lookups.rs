@@ -71,6 +71,10 @@ pub struct Service {
 pub struct HealthCheck {
     /// Time between two checks of one instance.
     pub every: Span,
+    /// How far that time varies, as a part of it.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub every_spread: f64,
     /// Checks in a row that have to fail for a restart.
     #[schemars(range(min = 1, max = 100))]
     pub misses: u32,

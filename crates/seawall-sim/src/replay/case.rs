@@ -32,6 +32,10 @@ impl Case {
             let is_left_out = |event: &Value| change.without.iter().any(|name| event["name"] == **name);
             events.retain(|event| !is_left_out(event));
         }
+        // The checks are those of the case. Kept in the copy, they would name events that it does not have.
+        if let Some(sections) = value.as_object_mut() {
+            sections.retain(|name, _| name != "counterfactual" && name != "check");
+        }
         for setting in &change.set {
             apply(&mut value, setting)?;
         }

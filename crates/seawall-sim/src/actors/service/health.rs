@@ -13,8 +13,9 @@ impl ServiceActor {
         if (self.drop_check(index, context) && self.missed(index, context)) || self.stopped {
             return;
         }
+        let next = self.checks.around(self.health.every.nanos, self.health.every_spread);
         let instance = &mut self.instances[index as usize];
-        context.timer(self.health.every.nanos, CHECK, mark(index, instance.life));
+        context.timer(next, CHECK, mark(index, instance.life));
         if instance.depends_on == HealthDependence::Itself {
             return self.passed(index, context);
         }
@@ -23,7 +24,7 @@ impl ServiceActor {
             return;
         }
         let request = context.open_request(facts_of_a_check(now));
-        let outbound = context.send(self.database, request, 0, now.saturating_add(self.health.every.nanos));
+        let outbound = context.send(self.database, request, 0, now.saturating_add(next));
         context.release(request);
         instance.check = Some(self.held.insert(Held::Check { instance: index, outbound }));
         if let Some(call) = context.call_mut(outbound) {

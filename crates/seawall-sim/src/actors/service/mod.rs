@@ -5,7 +5,7 @@
 //! and the place in the table is taken until the tier has answered, and for the hold time after that. A restart closes
 //! all connections of an instance; their places are held like those of others.
 //!
-//! Each instance is checked at a fixed distance, all of them at different moments. A check that depends on the database
+//! Each instance is checked again and again, all of them at different moments. A check that depends on the database
 //! opens a connection from the instance's node like any request; without a place, or without an answer by the next
 //! check, it counts as missed. An instance that starts serves after the first check that passes, and is restarted again
 //! if it misses as many as a running one may.
