@@ -108,6 +108,9 @@ pub enum Mechanism {
         slowdown: f64,
         /// How long clients wait for the answer to one attempt.
         attempt_timeout: Span,
+        /// Whether a server goes on with a request whose client has left.
+        #[serde(default = "yes")]
+        works_on: bool,
     },
     /// The largest deployment of the largest tenant's largest model fails every request, and that tenant's clients come
     /// through a layer: both retry at once.
