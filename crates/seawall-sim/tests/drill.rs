@@ -4,18 +4,22 @@ use seawall_cases::drill::{Drill, DrillFile};
 use seawall_config::Plan;
 use seawall_sim::SECOND;
 use seawall_sim::drill::{Assumptions, Change, Cost, Ground, Outcome, Setup, Verdict, verdict};
+use std::fmt::Write as _;
 
 /// A file with one model, these deployments (name, region, keys) and these tenants (name, keys).
 fn file(model: &str, deployments: &[(&str, &str)], tenants: &[(&str, &str)]) -> String {
     let mut text = format!("[[models]]\nname = \"chat\"\n{model}\n");
     for (region, keys) in deployments {
-        text += &format!(
+        write!(
+            text,
             "[[models.deployments]]\nname = \"chat-{region}\"\nurl = \"https://{region}.example.com/v1\"\n\
              region = \"{region}\"\n{keys}\n"
-        );
+        )
+        .expect("a string takes any text");
     }
     for (name, keys) in tenants {
-        text += &format!("[[tenants]]\nname = \"{name}\"\nkeys = [{{ env = \"{name}\" }}]\n{keys}\n");
+        write!(text, "[[tenants]]\nname = \"{name}\"\nkeys = [{{ env = \"{name}\" }}]\n{keys}\n")
+            .expect("a string takes any text");
     }
     text
 }
