@@ -80,44 +80,71 @@ impl Finished {
     }
 }
 
+/// A count of calls, in all and for each workload.
+#[derive(Debug)]
+struct Counts {
+    all: SeriesId,
+    by_workload: Vec<SeriesId>,
+}
+
+impl Counts {
+    fn new(name: &str, metric: &str, around: &Surroundings<'_>, recorder: &mut Recorder) -> Self {
+        let names = around.by_workload(name, metric).into_iter();
+        let by_workload = names.map(|name| recorder.count(name)).collect();
+        Self { all: recorder.count(format!("{name}.{metric}")), by_workload }
+    }
+
+    fn count(&self, call: CallId, context: &mut Context<'_>) {
+        context.count(self.all);
+        if let Some(workload) = context.facts_of(call).map(|facts| facts.workload) {
+            context.count(self.by_workload[usize::from(workload)]);
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Series {
-    attempts: SeriesId,
-    refused: SeriesId,
-    answered: SeriesId,
+    attempts: Counts,
+    refused: Counts,
+    answered: Counts,
+    deadline_misses: Counts,
     completed: SeriesId,
     recomputed: SeriesId,
-    deadline_misses: SeriesId,
-    /// Waiters that were told no because their time in the slot was over, before their caller left.
+    /// Waiters whose time in the slot was over before the original ended.
     waiters_dropped: SeriesId,
     held: SeriesId,
     working: SeriesId,
     waiting: SeriesId,
     duplicates_waiting: SeriesId,
+    /// How fast ordinary documents go, as a part of full speed.
+    speed: SeriesId,
     slots: SeriesId,
     scaling_steps_left: SeriesId,
     most_attempts: SeriesId,
 }
 
 impl Series {
-    fn new(name: &str, recorder: &mut Recorder) -> Self {
+    fn new(name: &str, around: &Surroundings<'_>, recorder: &mut Recorder) -> Self {
+        let mut counts = |metric: &str| Counts::new(name, metric, around, recorder);
+        let (attempts, refused) = (counts("attempts"), counts("refused"));
+        let (answered, deadline_misses) = (counts("answered"), counts("deadline_misses"));
         let mut count = |metric: &str| recorder.count(format!("{name}.{metric}"));
-        let (attempts, refused, answered) = (count("attempts"), count("refused"), count("answered"));
-        let (completed, recomputed) = (count("completed"), count("recomputed"));
-        let (deadline_misses, waiters_dropped) = (count("deadline_misses"), count("waiters_dropped"));
+        let (completed, recomputed, waiters_dropped) =
+            (count("completed"), count("recomputed"), count("waiters_dropped"));
         let mut level = |metric: &str| recorder.level(format!("{name}.{metric}"));
         Self {
             attempts,
             refused,
             answered,
+            deadline_misses,
             completed,
             recomputed,
-            deadline_misses,
             waiters_dropped,
             held: level("held"),
             working: level("working"),
             waiting: level("waiting"),
             duplicates_waiting: level("duplicates_waiting"),
+            speed: level("speed"),
             slots: level("slots"),
             scaling_steps_left: level("scaling_steps_left"),
             most_attempts: recorder.mark(format!("{name}.most_attempts")),
@@ -199,7 +226,7 @@ impl WorkerPoolActor {
             },
             waits: around.stream(name, "waits"),
             limits: around.stream(name, "limits"),
-            series: Series::new(name, recorder),
+            series: Series::new(name, around, recorder),
         }
     }
 
@@ -216,6 +243,7 @@ impl WorkerPoolActor {
         context.level(self.series.working, number(self.flights.len()));
         context.level(self.series.waiting, number(self.waiting_in_slots));
         context.level(self.series.duplicates_waiting, number(self.waiting_in_slots + self.joined));
+        context.level(self.series.speed, self.sharing.speed());
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a pool has far fewer than 2^53 slots")]
@@ -225,7 +253,7 @@ impl WorkerPoolActor {
     }
 
     fn refuse(&mut self, call: CallId, context: &mut Context<'_>) {
-        context.count(self.series.refused);
+        self.series.refused.count(call, context);
         let wait = self.waits.around(self.refusal_wait, self.refusal_wait_spread);
         let wait_ms = u32::try_from(wait / 1_000_000).unwrap_or(u32::MAX);
         context.reply(call, Reply { wait_ms, ..Reply::failure(Form::Overloaded) });
@@ -322,24 +350,24 @@ impl WorkerPoolActor {
         }
         for member in flight.members {
             let Some(Member { call, left, .. }) = self.forget(member) else { continue };
-            if !left {
-                self.count_end(call, self.series.answered, context);
+            // A caller may leave at this very moment, before the pool has heard of it.
+            match (left, context.is_abandoned(call)) {
+                (true, _) => {}
+                (false, true) => self.series.deadline_misses.count(call, context),
+                (false, false) => self.series.answered.count(call, context),
             }
             context.reply(call, Reply::SUCCESS);
         }
     }
 
-    /// Counts the end of a call whose caller is not known to have left; it may leave at this very moment.
-    fn count_end(&self, call: CallId, series: SeriesId, context: &mut Context<'_>) {
-        let left = context.is_abandoned(call);
-        context.count(if left { self.series.deadline_misses } else { series });
-    }
-
     /// A duplicate has waited in its slot for as long as it may.
     fn drop_waiter(&mut self, place: Place, context: &mut Context<'_>) {
         let Some(Member { call, flight, left, .. }) = self.leave(place) else { return };
+        context.count(self.series.waiters_dropped);
         if !left {
-            self.count_end(call, self.series.waiters_dropped, context);
+            if context.is_abandoned(call) {
+                self.series.deadline_misses.count(call, context);
+            }
             if let Some(flight) = self.flights.get_mut(flight) {
                 flight.callers -= 1;
             }
@@ -388,7 +416,7 @@ impl Actor for WorkerPoolActor {
 
     fn arrive(&mut self, call: CallId, context: &mut Context<'_>) {
         let Some(request) = context.call(call).map(|call| call.request) else { return };
-        context.count(self.series.attempts);
+        self.series.attempts.count(call, context);
         if self.counts_attempts {
             let facts = context.facts_mut(request);
             facts.attempts += 1;
@@ -413,7 +441,7 @@ impl Actor for WorkerPoolActor {
         let place = context.call(call).map_or(u64::MAX, |call| call.state);
         let Some(member) = self.members.get_mut(place) else { return context.close(call) };
         member.left = true;
-        context.count(self.series.deadline_misses);
+        self.series.deadline_misses.count(call, context);
         if let Some(flight) = self.flights.get_mut(member.flight) {
             flight.callers -= 1;
         }
