@@ -28,7 +28,7 @@ pub use checkers::UnderWay;
 pub use construct::{Given, Options, Seawall, Unbuildable};
 pub use context::{Actor, Context};
 pub use random::Stream;
-pub use recorder::{Recorder, SeriesId, SpreadId, TallyId, Trail};
+pub use recorder::{Recorder, SeriesId, SpreadId, Trail};
 pub use retry::{Progress, RetryRule};
 pub use slab::{Place, Slab};
 pub use spread::Spread;

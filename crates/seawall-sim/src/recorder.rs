@@ -9,10 +9,6 @@ use crate::{Nanos, SECOND};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesId(u32);
 
-/// The number of a tally.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TallyId(u32);
-
 /// The number of a spread of spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpreadId(u32);
@@ -41,9 +37,6 @@ pub struct Recorder {
     start: Nanos,
     seconds: usize,
     series: Vec<Series>,
-    /// Counts by the second in which something began, and not in which it is counted. They are not among the series: two
-    /// runs that differ only later may differ here earlier.
-    tallies: Vec<(String, Vec<u32>)>,
     spreads: Vec<(String, Spread)>,
     spreads_from: Nanos,
 }
@@ -52,7 +45,7 @@ impl Recorder {
     /// Series from `start` to `end`.
     pub fn new(start: Nanos, end: Nanos) -> Self {
         let seconds = usize::try_from(end.saturating_sub(start).div_ceil(SECOND)).unwrap_or(0) + 1;
-        Self { start, seconds, series: Vec::new(), tallies: Vec::new(), spreads: Vec::new(), spreads_from: 0 }
+        Self { start, seconds, series: Vec::new(), spreads: Vec::new(), spreads_from: 0 }
     }
 
     /// When it begins.
@@ -92,29 +85,6 @@ impl Recorder {
     /// A mark of that name: the greatest value of the run.
     pub fn mark(&mut self, name: String) -> SeriesId {
         self.open(name, Kind::Mark)
-    }
-
-    /// A tally of that name: counts by an earlier time; the same one each time.
-    pub fn tally(&mut self, name: String) -> TallyId {
-        let known = self.tallies.iter().position(|(known, _)| *known == name);
-        let index = known.unwrap_or_else(|| {
-            self.tallies.push((name, vec![0; self.seconds]));
-            self.tallies.len() - 1
-        });
-        TallyId(u32::try_from(index).expect("fewer than 2^32 tallies"))
-    }
-
-    /// One more of what began at this time.
-    pub fn began(&mut self, id: TallyId, at: Nanos) {
-        let second = self.second(at);
-        if let Some(count) = self.tallies[id.0 as usize].1.get_mut(second) {
-            *count += 1;
-        }
-    }
-
-    /// The counts of a tally, one for each second; `None`: there is none of that name.
-    pub fn tally_of(&self, name: &str) -> Option<&[u32]> {
-        self.tallies.iter().find(|(known, _)| known == name).map(|(_, counts)| counts.as_slice())
     }
 
     /// A spread of spans of that name over the whole run; the same one each time.

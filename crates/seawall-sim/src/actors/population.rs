@@ -7,7 +7,7 @@ use crate::calls::{ActorId, Call, CallId, Facts, Reply, RequestId};
 use crate::checkers::UnderWay;
 use crate::context::{Actor, Context};
 use crate::random::{Stream, mix};
-use crate::recorder::{Recorder, SeriesId, TallyId};
+use crate::recorder::{Recorder, SeriesId};
 use crate::retry::{Progress, RetryRule};
 use crate::slab::Slab;
 use crate::timeouts::Timeouts;
@@ -42,7 +42,7 @@ struct Series {
     returns: SeriesId,
     open: SeriesId,
     /// Requests that ended well, by the second in which they were sent.
-    served: TallyId,
+    served: SeriesId,
 }
 
 /// See [`Population`].
@@ -132,8 +132,8 @@ impl PopulationActor {
                 lost: series("lost"),
                 timeouts: series("timeouts"),
                 returns: series("returns"),
+                served: series("served"),
                 open: recorder.level(format!("{name}.open")),
-                served: recorder.tally(format!("{name}.served")),
             },
             settings: settings.clone(),
         })
@@ -260,7 +260,7 @@ impl PopulationActor {
         if reply.is_success() {
             context.count(self.series.succeeded);
             let sent = context.facts(live.request).arrived;
-            context.recorder().began(self.series.served, sent);
+            context.recorder().add(self.series.served, sent);
             if self.settings.repeat_share > 0.0 && !live.is_repeat {
                 let facts = context.facts(live.request);
                 self.recent.push_back((context.now(), facts.key, facts.work));

@@ -115,10 +115,10 @@ struct Sent {
 impl Sent {
     fn of(recorder: &Recorder, population: &str) -> Self {
         let sent = recorder.values(&format!("{population}.requests")).unwrap_or(&[]);
-        let served = recorder.tally_of(&format!("{population}.served")).unwrap_or(&[]);
+        let served = recorder.values(&format!("{population}.served")).unwrap_or(&[]);
         Self {
             sent: sent.iter().map(|count| crate::random::nanos(f64::from(*count))).collect(),
-            served: served.iter().map(|count| u64::from(*count)).collect(),
+            served: served.iter().map(|count| crate::random::nanos(f64::from(*count))).collect(),
         }
     }
 
