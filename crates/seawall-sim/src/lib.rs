@@ -12,6 +12,7 @@ mod context;
 pub mod drill;
 mod events;
 pub mod figures;
+pub mod map;
 #[cfg(test)]
 mod properties;
 mod random;

@@ -1,6 +1,6 @@
 //! The command line as clap reads it. Its help texts are the reference page.
 
-use crate::commands::{check, fleet, init, load, replay, serve};
+use crate::commands::{check, fleet, init, load, replay, serve, sim};
 use clap::{Parser, Subcommand};
 
 /// The inference router that stays up when everything in front of it retries and everything behind it is full.
@@ -41,4 +41,6 @@ pub enum Command {
     Load(load::Load),
     /// Replays an incident as it happened and with Seawall, and checks it against what was published.
     Replay(replay::Replay),
+    /// Runs the simulator's own studies: the metastability map, the retry profiles, its benchmark.
+    Sim(sim::Sim),
 }

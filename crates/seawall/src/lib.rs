@@ -1,6 +1,7 @@
 //! The command line of Seawall: one module a command, one place for exit codes and one for what people read.
 
 pub mod cli;
+mod clock;
 mod commands;
 mod console;
 mod durations;
@@ -31,6 +32,7 @@ pub fn run(cli: Cli) -> Exit {
             Command::Fleet(fleet) => commands::fleet::run(fleet).await,
             Command::Load(load) => commands::load::run(load).await,
             Command::Replay(replay) => commands::replay::run(&replay),
+            Command::Sim(sim) => commands::sim::run(&sim),
         }
     });
     // Tasks that still wait for somebody else must not hold the process.

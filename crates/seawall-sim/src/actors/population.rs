@@ -36,13 +36,13 @@ struct Series {
     resubmitted: SeriesId,
     attempts: SeriesId,
     succeeded: SeriesId,
+    /// Those that succeeded in the end, counted when they were sent.
+    served: SeriesId,
     failed: SeriesId,
     lost: SeriesId,
     timeouts: SeriesId,
     returns: SeriesId,
     open: SeriesId,
-    /// Requests that ended well, by the second in which they were sent.
-    served: SeriesId,
 }
 
 /// See [`Population`].
@@ -128,11 +128,11 @@ impl PopulationActor {
                 resubmitted: series("resubmitted"),
                 attempts: series("attempts"),
                 succeeded: series("succeeded"),
+                served: series("served"),
                 failed: series("failed"),
                 lost: series("lost"),
                 timeouts: series("timeouts"),
                 returns: series("returns"),
-                served: series("served"),
                 open: recorder.level(format!("{name}.open")),
             },
             settings: settings.clone(),

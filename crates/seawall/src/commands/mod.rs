@@ -7,3 +7,4 @@ pub(crate) mod load;
 pub(crate) mod replay;
 pub(crate) mod serve;
 mod signals;
+pub(crate) mod sim;

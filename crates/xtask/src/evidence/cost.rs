@@ -89,14 +89,20 @@ pub(super) fn need(programs: &[&str], packages: &str) -> Result<(), Failure> {
 
 /// Builds the program and the bench, whose path it returns.
 pub(super) fn build(repository: &Repository) -> Result<PathBuf, Failure> {
-    let mut cargo = command::cargo();
-    cargo.current_dir(repository.root()).args(["build", "--quiet", "--release", "--package", "seawall"]);
-    command::run(&mut cargo)?;
+    build_program(repository)?;
     let mut cargo = command::cargo();
     cargo.current_dir(repository.root());
     cargo.args(["build", "--quiet", "--release", "--package", "seawall-lab", "--example", "bench"]);
     command::run(&mut cargo)?;
     Ok(repository.target().join("release/examples/bench"))
+}
+
+/// Builds the program, whose path it returns.
+pub(super) fn build_program(repository: &Repository) -> Result<PathBuf, Failure> {
+    let mut cargo = command::cargo();
+    cargo.current_dir(repository.root()).args(["build", "--quiet", "--release", "--package", "seawall"]);
+    command::run(&mut cargo)?;
+    Ok(repository.target().join("release/seawall"))
 }
 
 fn peers(repository: &Repository, bench: &Bench, upstream: u16, folder: &Path) -> Result<Vec<Peer>, Failure> {

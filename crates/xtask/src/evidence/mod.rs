@@ -6,9 +6,11 @@
 mod build;
 mod cost;
 mod failover;
+mod map;
 mod processes;
 mod profile;
 mod record;
+mod simulator;
 
 pub use record::{Conditions, Record, write};
 
@@ -27,7 +29,8 @@ pub struct Measurement {
 }
 
 /// Every measurement.
-pub const MEASUREMENTS: &[Measurement] = &[build::MEASUREMENT, cost::MEASUREMENT, failover::MEASUREMENT];
+pub const MEASUREMENTS: &[Measurement] =
+    &[build::MEASUREMENT, cost::MEASUREMENT, failover::MEASUREMENT, map::MEASUREMENT, simulator::MEASUREMENT];
 
 /// Runs the named measurements one after the other and writes their records; `list` names them all.
 pub fn run(repository: &Repository, names: &[String]) -> Result<(), Failure> {

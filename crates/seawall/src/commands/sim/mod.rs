@@ -1,0 +1,36 @@
+//! `seawall sim`: studies that the simulator does on its own, without an incident.
+
+mod bench;
+mod map;
+mod profiles;
+mod state;
+
+use crate::Exit;
+use clap::{Args, Subcommand};
+
+/// Runs the simulator's own studies.
+#[derive(Debug, Args)]
+pub struct Sim {
+    /// The study.
+    #[command(subcommand)]
+    pub command: Study,
+}
+
+/// The studies.
+#[derive(Debug, Subcommand)]
+pub enum Study {
+    /// Sweeps load, triggers and clients, and shows after which the system comes back by itself.
+    Map(map::Map),
+    /// Lists the measured clients and how each of them retries.
+    Profiles(profiles::Profiles),
+    /// Measures the simulator: events a second on one core, and memory.
+    Bench(bench::Bench),
+}
+
+pub(crate) fn run(sim: &Sim) -> Exit {
+    match &sim.command {
+        Study::Map(map) => map::run(map),
+        Study::Profiles(profiles) => profiles::run(profiles),
+        Study::Bench(bench) => bench::run(bench),
+    }
+}
