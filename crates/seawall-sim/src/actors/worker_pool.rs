@@ -8,6 +8,9 @@
 //! At the bound (every slot is held) a request is refused; nothing is queued. Slots that are taken away while they are
 //! held are missing once they come free.
 
+mod series;
+
+use self::series::{Finished, Series};
 use super::sharing::Sharing;
 use super::{Surroundings, number};
 use crate::Nanos;
@@ -15,7 +18,7 @@ use crate::calls::{ActorId, CallId, Facts, Reply};
 use crate::checkers::UnderWay;
 use crate::context::{Actor, Context};
 use crate::random::Stream;
-use crate::recorder::{Recorder, SeriesId};
+use crate::recorder::Recorder;
 use crate::slab::{Place, Slab};
 use hashbrown::HashMap;
 use seawall_cases::scenario::{Autoscaler, Duplicates, Event, Form, WorkerPool};
@@ -55,101 +58,6 @@ enum Role {
     InSlot,
     /// It waits for the original without a slot.
     Joined,
-}
-
-/// Documents that were finished lately, only to count those that are processed again.
-#[derive(Debug)]
-struct Finished {
-    within: Nanos,
-    until: HashMap<u64, Nanos, foldhash::fast::FixedState>,
-    line: VecDeque<(Nanos, u64)>,
-}
-
-impl Finished {
-    /// Whether a document was finished before, and remembers that it is now.
-    fn again(&mut self, now: Nanos, key: u64) -> bool {
-        while let Some((until, key)) = self.line.front().copied().filter(|(until, _)| *until < now) {
-            self.line.pop_front();
-            if self.until.get(&key) == Some(&until) {
-                self.until.remove(&key);
-            }
-        }
-        let until = now.saturating_add(self.within);
-        self.line.push_back((until, key));
-        self.until.insert(key, until).is_some()
-    }
-}
-
-/// A count of calls, in all and for each workload.
-#[derive(Debug)]
-struct Counts {
-    all: SeriesId,
-    by_workload: Vec<SeriesId>,
-}
-
-impl Counts {
-    fn new(name: &str, metric: &str, around: &Surroundings<'_>, recorder: &mut Recorder) -> Self {
-        let names = around.by_workload(name, metric).into_iter();
-        let by_workload = names.map(|name| recorder.count(name)).collect();
-        Self { all: recorder.count(format!("{name}.{metric}")), by_workload }
-    }
-
-    fn count(&self, call: CallId, context: &mut Context<'_>) {
-        context.count(self.all);
-        if let Some(workload) = context.facts_of(call).map(|facts| facts.workload) {
-            context.count(self.by_workload[usize::from(workload)]);
-        }
-    }
-}
-
-#[derive(Debug)]
-struct Series {
-    attempts: Counts,
-    refused: Counts,
-    answered: Counts,
-    deadline_misses: Counts,
-    completed: SeriesId,
-    recomputed: SeriesId,
-    /// Waiters whose time in the slot was over before the original ended.
-    waiters_dropped: SeriesId,
-    held: SeriesId,
-    working: SeriesId,
-    waiting: SeriesId,
-    duplicates_waiting: SeriesId,
-    /// How fast ordinary documents go, as a part of full speed.
-    speed: SeriesId,
-    slots: SeriesId,
-    scaling_steps_left: SeriesId,
-    most_attempts: SeriesId,
-}
-
-impl Series {
-    fn new(name: &str, around: &Surroundings<'_>, recorder: &mut Recorder) -> Self {
-        let mut counts = |metric: &str| Counts::new(name, metric, around, recorder);
-        let (attempts, refused) = (counts("attempts"), counts("refused"));
-        let (answered, deadline_misses) = (counts("answered"), counts("deadline_misses"));
-        let mut count = |metric: &str| recorder.count(format!("{name}.{metric}"));
-        let (completed, recomputed, waiters_dropped) =
-            (count("completed"), count("recomputed"), count("waiters_dropped"));
-        let mut level = |metric: &str| recorder.level(format!("{name}.{metric}"));
-        Self {
-            attempts,
-            refused,
-            answered,
-            deadline_misses,
-            completed,
-            recomputed,
-            waiters_dropped,
-            held: level("held"),
-            working: level("working"),
-            waiting: level("waiting"),
-            duplicates_waiting: level("duplicates_waiting"),
-            speed: level("speed"),
-            slots: level("slots"),
-            scaling_steps_left: level("scaling_steps_left"),
-            most_attempts: recorder.mark(format!("{name}.most_attempts")),
-        }
-    }
 }
 
 /// See [`WorkerPool`].
