@@ -6,7 +6,9 @@ mod commands;
 mod console;
 mod durations;
 mod exit;
+mod figures;
 mod nearest;
+mod plot;
 
 pub use exit::Exit;
 

@@ -125,6 +125,26 @@ fn volumes_scale_and_series_are_listed() {
 }
 
 #[test]
+fn the_runs_are_drawn_with_their_events() {
+    let folder = with(&[]);
+    let told = session(&folder, &["replay", "--scenario", "small.toml", "--svg", "small.svg"]);
+    let drawing = fs::read_to_string(folder.path().join("small.svg")).unwrap_or_else(|error| panic!("{error}: {told}"));
+    for words in ["A small storm", "09:05 change", "09:10 nothing &amp; &lt;more&gt;", "not there yet: it needs "] {
+        assert!(drawing.contains(&format!(">{words}")), "{words}: {drawing}");
+    }
+    assert!(drawing.contains("capacity in use: attempts in the router&#39;s memory</text>"), "{drawing}");
+    let told = session(&folder, &["replay", "--scenario", "small.toml", "--svg", "absent/small.svg"]);
+    assert!(told.contains("exit code Some(1)") && told.contains("cannot write absent/small.svg: "), "{told}");
+    let undrawn = with(&[]);
+    let text = fs::read_to_string(undrawn.path().join("small.toml")).expect("it was written");
+    let (before, after) = text.split_once("[plot]").expect("a plot");
+    let (_, after) = after.split_once("\n[[figure]]").expect("a figure after the plot");
+    fs::write(undrawn.path().join("small.toml"), format!("{before}[[figure]]{after}")).expect("the file is written");
+    let told = session(&undrawn, &["replay", "--scenario", "small.toml", "--svg", "small.svg"]);
+    assert!(told.contains("exit code Some(2)") && told.contains("there is nothing to draw"), "{told}");
+}
+
+#[test]
 fn wrong_calls_name_what_there_is() {
     let folder = with(&[]);
     let told = session(&folder, &["replay", "--scenario", "small.toml", "--without", "retry-bugdet"]);

@@ -1,7 +1,7 @@
 //! `seawall replay`: an incident as it happened, observed, and with Seawall, checked against what was published.
 
 mod choice;
-mod figures;
+mod drawing;
 mod report;
 mod runner;
 mod table;
@@ -43,6 +43,9 @@ pub struct Replay {
     /// Print runs, series and checks as JSON.
     #[arg(long)]
     pub json: bool,
+    /// Draw the runs over one another into this SVG file; with --all, into this folder, a file for each case.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
     /// Switch one protection of Seawall off, to see what it buys.
     #[arg(long, value_name = "NAME")]
     pub without: Option<String>,
@@ -53,7 +56,7 @@ pub struct Replay {
     #[arg(long)]
     pub vary: bool,
     /// Run nothing; list the series that a scenario's figures and plots can be made of.
-    #[arg(long, conflicts_with_all = ["seeds", "vary", "without"])]
+    #[arg(long, conflicts_with_all = ["seeds", "vary", "without", "svg"])]
     pub series: bool,
 }
 
@@ -93,10 +96,16 @@ fn replayed(replay: &Replay) -> Result<Exit, Refused> {
     if replay.series {
         return series(&studies, replay.json).map_err(|error| wrong_call(format!("error: {error}")));
     }
+    for study in studies.iter().filter(|_| replay.svg.is_some()) {
+        drawing::check(&study.case.scenario, &study.case.slug).map_err(wrong_call)?;
+    }
     let seeds = replay.seed..replay.seed + replay.seeds.unwrap_or(1);
     let results = runner::run(&studies, seeds).map_err(|error| Refused(Exit::Failed, format!("error: {error}")))?;
     let all: Vec<Replayed<'_>> =
         studies.iter().zip(results).map(|(study, seeds)| Replayed::new(study, seeds)).collect();
+    if let Some(into) = &replay.svg {
+        drawing::write(&all, into, replay.all).map_err(|error| Refused(Exit::Failed, error))?;
+    }
     if replay.json {
         console::result(&report::json(&all, replay.seeds.is_some(), replay.all));
     } else {

@@ -1,7 +1,7 @@
 //! What came of a replay, for people: a table for each run, and a line that sums up.
 
-use super::figures::{range, wanted};
 use super::report::{Replayed, VariedOverSeeds};
+use crate::figures::{range, wanted};
 use comfy_table::{
     Attribute, Cell, Color, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width, presets,
 };
