@@ -17,6 +17,8 @@ pub struct SpreadId(u32);
 enum Kind {
     /// Counts, added up within a second.
     Count,
+    /// Counts that belong to an earlier second than the one in which they become known.
+    Earlier,
     /// A level that stays until it is set again.
     Level,
     /// The greatest value of the whole run.
@@ -62,7 +64,7 @@ impl Recorder {
         let known = self.series.iter().position(|series| series.name == name);
         let index = known.unwrap_or_else(|| {
             let values = match kind {
-                Kind::Count => vec![0.0; self.seconds],
+                Kind::Count | Kind::Earlier => vec![0.0; self.seconds],
                 Kind::Level => vec![f32::NAN; self.seconds],
                 Kind::Mark => Vec::new(),
             };
@@ -75,6 +77,12 @@ impl Recorder {
     /// A series of counts of that name; the same one each time.
     pub fn count(&mut self, name: String) -> SeriesId {
         self.open(name, Kind::Count)
+    }
+
+    /// A series of counts that become known later than the second to which they belong, such as what became of the
+    /// requests of a second. Two runs that part ways only later may differ here earlier: it leaves no [`Trail`].
+    pub fn count_of_earlier(&mut self, name: String) -> SeriesId {
+        self.open(name, Kind::Earlier)
     }
 
     /// A series of a level of that name.
@@ -161,9 +169,10 @@ impl Recorder {
         }
     }
 
-    /// A hash of every count and level up to each second.
+    /// A hash of every count and level up to each second, as far as they were known in that second.
     pub fn trail(&self) -> Trail {
-        let counted: Vec<&Series> = self.series.iter().filter(|series| series.values.len() == self.seconds).collect();
+        let known_at_once = |series: &&Series| matches!(series.kind, Kind::Count | Kind::Level);
+        let counted: Vec<&Series> = self.series.iter().filter(known_at_once).collect();
         let second = |hash: &mut u64, second: usize| {
             let values = counted.iter().map(|series| series.values[second].to_bits());
             *hash = values.fold(*hash, |hash, bits| mix(hash ^ u64::from(bits)));

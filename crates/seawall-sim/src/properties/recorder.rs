@@ -86,3 +86,20 @@ fn what_is_told_after_the_end_is_not_kept() {
     assert_eq!(recorder.values("a.one"), Some([0.0, 0.0].as_slice()));
     assert_eq!((recorder.values("a.two"), recorder.mark_value("a.one")), (None, None));
 }
+
+#[test]
+fn what_becomes_known_of_an_earlier_second_does_not_make_two_runs_differ_there() {
+    let record = |later: bool| {
+        let mut recorder = Recorder::new(START, START + SECOND * SECONDS as Nanos);
+        let (known, earlier) = (recorder.count("a.one".to_owned()), recorder.count_of_earlier("a.served".to_owned()));
+        if later {
+            // In second 9 it becomes known what became of a request of second 3.
+            recorder.add(known, START + 9 * SECOND);
+            recorder.add(earlier, START + 3 * SECOND);
+        }
+        recorder
+    };
+    let same = record(false).trail().same_until(&record(true).trail()) * 60.0;
+    assert!((same - 14.0).abs() < 1e-9, "{same}");
+    assert_eq!(record(true).values("a.served").map(|values| values[3].to_bits()), Some(1.0_f32.to_bits()));
+}
