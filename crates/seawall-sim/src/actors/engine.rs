@@ -17,6 +17,9 @@ const KV_TOKENS: u64 = u64::MAX / 4;
 /// The answer to a request that takes its own work has a token for each of these.
 const WORK_STEP: Nanos = 1_000_000;
 
+/// The mark of a call that is no job.
+const NO_JOB: u64 = u64::MAX;
+
 /// See [`Engine`].
 #[derive(Debug)]
 pub struct EngineActor {
@@ -129,8 +132,14 @@ impl Actor for EngineActor {
                 return context.reply(call, Reply::failure(Form::Error));
             }
             EngineFault::Silent => {
-                let connect = context.call(call).map_or(Nanos::MAX, |call| call.connect_nanos);
-                return context.reply_after(call, connect, Reply::failure(Form::ConnectionRefused));
+                let Some(call_mut) = context.call_mut(call) else { return };
+                call_mut.state = NO_JOB;
+                let connect = call_mut.connect_nanos;
+                // Who never gives up connecting is never answered; its call ends when it leaves.
+                if connect < Nanos::MAX {
+                    context.reply_after(call, connect, Reply::failure(Form::ConnectionRefused));
+                }
+                return;
             }
         }
         self.advance(context);
@@ -157,10 +166,10 @@ impl Actor for EngineActor {
     }
 
     fn abandoned(&mut self, call: CallId, context: &mut Context<'_>) {
-        let job = context.call(call).map_or(u64::MAX, |call| call.state);
+        let job = context.call(call).map_or(NO_JOB, |call| call.state);
         self.advance(context);
         self.engine.cancel(context.now(), JobId(job));
-        if self.settings.departure == Departure::FreesSlot {
+        if job == NO_JOB || self.settings.departure == Departure::FreesSlot {
             self.calls.remove(&job);
             context.close(call);
         }
