@@ -80,6 +80,8 @@ fn plain(case: &Case) -> Study<'_> {
 fn only(case: &Case, role: Role) -> Case {
     let mut case = case.clone();
     case.scenario.counterfactual.retain(|other| other.role == Some(role));
+    let kept: Vec<String> = case.scenario.counterfactual.iter().map(|other| other.name.clone()).collect();
+    case.scenario.check.retain(|check| check.counterfactual.as_ref().is_none_or(|name| kept.contains(name)));
     case.scenario.counterfactual.iter_mut().for_each(|other| other.end = None);
     case
 }
