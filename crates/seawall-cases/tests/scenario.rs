@@ -130,6 +130,16 @@ fn mistakes_that_the_schema_knows() {
          `\"connection-lost\"`, `\"connection-refused\"`, `\"timeout\"`",
         ),
     );
+    one(
+        "rate_per_second = 5",
+        "rate_per_second = -5",
+        11,
+        (
+            "population[0].rate_per_second",
+            "`rate_per_second` is -5; the least is 0",
+            "write a number from 0 to 1000000",
+        ),
+    );
     one("name = \"more\"\n", "", 27, ("event[0]", "`[[event]]` has no `name`", "add `name = \"...\"`"));
     one(
         "rate_factor = 2.0",
@@ -160,6 +170,20 @@ fn mistakes_that_only_the_whole_file_shows() {
         (
             "event[0].at",
             "`more` happens at 11:15, outside the run from 09:00 to 10:00",
+            "write a time inside the run, or start the run earlier",
+        ),
+    );
+}
+
+#[test]
+fn an_event_before_the_start_is_told() {
+    one(
+        "at = \"09:15\"",
+        "at = \"08:45\"",
+        29,
+        (
+            "event[0].at",
+            "`more` happens at 08:45, outside the run from 09:00 to 10:00",
             "write a time inside the run, or start the run earlier",
         ),
     );

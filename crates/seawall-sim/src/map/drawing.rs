@@ -173,6 +173,9 @@ impl Drawing<'_> {
             let (size, fill) = if row == 0 { ("12", INK) } else { ("10.5", FAINT) };
             self.text((24, middle + row * 14), &format!("font-size=\"{size}\""), fill, word);
         }
+        if client == CLIENTS[0] {
+            self.text((LEFT - 8, top - 5), "font-size=\"9\" text-anchor=\"end\"", FAINT, "load");
+        }
         for (row, load) in (0..).zip(LOADS.into_iter().rev()) {
             let at = (LEFT - 8, top + row * CELL_HEIGHT + 14);
             let text = format!("{:.0}%", load.part() * 100.0);

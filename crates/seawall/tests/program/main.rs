@@ -7,3 +7,4 @@ mod drain;
 #[expect(dead_code, reason = "shared with the tests of real clients, which use more of it")]
 mod process;
 mod replay;
+mod sim;

@@ -296,3 +296,30 @@ impl Report {
 fn mebibytes(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / f64::from(1 << 20))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn length(hours: u64, requests: u64, series_bytes: usize, resident_bytes: Option<u64>) -> Length {
+        Length { hours, requests, events: 0, most_records: 10, series_bytes, resident_bytes }
+    }
+
+    #[test]
+    fn growth_leaves_the_series_out() {
+        let memory = [length(1, 1_000_000, 2_000, Some(12_000)), length(3, 3_000_000, 6_000, Some(26_000))];
+        assert!((growth(&memory).expect("it was measured") - 5_000.0).abs() < 1e-6);
+        assert_eq!(growth(&[length(1, 10, 0, None), length(3, 30, 0, None)]), None);
+        assert_eq!(growth(&memory[..1]), None);
+    }
+
+    #[test]
+    fn the_storm_is_there_and_a_calm_hour_has_its_requests() {
+        let case = Case::new(CASE_NAME, CASE).expect("a good case");
+        let hour = super::length(&case, 1).expect("it runs");
+        // 106 first attempts a second; a random day is within a few parts in a thousand.
+        assert!((376_000..388_000).contains(&hour.requests), "{hour:?}");
+        assert!(hour.most_records > 100 && hour.series_bytes > 0, "{hour:?}");
+        assert!((median(vec![3.0, 1.0, 2.0]) - 2.0).abs() < 1e-9);
+    }
+}
