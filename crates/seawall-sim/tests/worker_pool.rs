@@ -53,7 +53,7 @@ const ORDINARY: &str = r#"
     work = { mean = "4s" }
 "#;
 
-/// One very large document at 10:00 that runs for five minutes; its client waits 30 s and comes again at once.
+/// One very large document at 10:00 that runs for five minutes; its client waits 30 s and comes again.
 const LARGE: &str = r#"
     [[population]]
     name = "large"
@@ -61,7 +61,7 @@ const LARGE: &str = r#"
     to = "pool"
     large = true
     attempt_timeout = "30s"
-    retry = { attempts = 0 }
+    retry = { attempts = 0, wait = "1ms" }
 
     [[event]]
     name = "a large document"
