@@ -72,11 +72,11 @@ fn difference(file: &str, present: Option<&str>, wanted: &str) -> Option<Violati
     }
 }
 
-/// What the example `reference` of a crate prints.
+/// What the example `CRATE_reference` of a crate prints.
 fn printed(repository: &Repository, crate_name: &str, form: &str) -> Result<String, Failure> {
     let mut cargo = command::cargo();
     cargo.current_dir(repository.root()).args(["run", "--quiet", "--package", &format!("seawall-{crate_name}")]);
-    command::output(cargo.args(["--example", "reference", "--", form]))
+    command::output(cargo.args(["--example", &format!("{crate_name}_reference"), "--", form]))
 }
 
 #[cfg(test)]

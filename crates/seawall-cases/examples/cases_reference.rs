@@ -12,7 +12,7 @@ fn main() -> io::Result<ExitCode> {
         Some("drill-markdown") => seawall_cases::drill::reference_markdown(),
         Some("drill-schema") => seawall_cases::drill::schema_json(),
         _ => {
-            writeln!(io::stderr(), "usage: reference (record|scenario|drill)-(markdown|schema)")?;
+            writeln!(io::stderr(), "usage: cases_reference (record|scenario|drill)-(markdown|schema)")?;
             return Ok(ExitCode::from(2));
         }
     };

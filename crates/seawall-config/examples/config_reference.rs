@@ -8,7 +8,7 @@ fn main() -> io::Result<ExitCode> {
         Some("markdown") => seawall_config::reference_markdown(),
         Some("schema") => seawall_config::schema_json(),
         _ => {
-            writeln!(io::stderr(), "usage: reference markdown|schema")?;
+            writeln!(io::stderr(), "usage: config_reference markdown|schema")?;
             return Ok(ExitCode::from(2));
         }
     };
