@@ -80,7 +80,7 @@ fn draw(topology: &Topology, dice: &mut Dice) -> Fault {
             of(link, format!("delay = \"{}ms\"", dice.whole(500, 3_000)), "delay = \"10ms\"")
         }
         1 => {
-            let name = &topology.populations[dice.whole(0, count(topology.populations.len()) - 1) as usize].name;
+            let name = &topology.populations[dice.whole(0, count(topology.populations.len()) - 1) as usize];
             of(name, format!("rate_factor = {:.2}", dice.real(1.5, 5.0)), "rate_factor = 1.0")
         }
         // What was restarted comes back by itself, within the time that a fault takes.

@@ -9,6 +9,11 @@
 //!
 //! The same seed gives the same world, the same run and the same report. A change of the generator makes other worlds of
 //! old seeds.
+//!
+//! *Left out*, since today's engine does not live with it: a refusal that sticks to one request for longer than a second.
+//! The engine takes it for the deployment's, closes it for everybody, and its retries keep it closed (the case of the
+//! retry storm shows that at length). An overload that lasts, and faults of more than half a minute, for which a
+//! deployment is rightly left alone for longer than a world is looked at.
 
 mod dice;
 mod faults;
@@ -24,7 +29,7 @@ use seawall_cases::scenario::{Clock, Scenario};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
-use topology::{Clients, Topology};
+use topology::Topology;
 
 /// Ten o'clock.
 const START: Nanos = 36_000 * SECOND;
@@ -32,12 +37,8 @@ const START: Nanos = 36_000 * SECOND;
 const RECOVERY: Nanos = 60 * SECOND;
 /// How long it is looked at from then on.
 const LOOK: Nanos = 120 * SECOND;
-/// Of the requests that come again so many have to succeed then.
+/// Of each population's requests so many have to succeed then.
 const LIFE_PERCENT: f64 = 95.0;
-/// And so many of those that come once or twice.
-const LIFE_OF_FEW_PERCENT: f64 = 70.0;
-/// How often a request has to come to the router to count as one that comes again.
-const MANY: u32 = 3;
 /// The longest that anything can take to end: all attempts of the most patient client, one after the other.
 const DRAIN: Nanos = 3 * 3600 * SECOND;
 
@@ -51,7 +52,7 @@ pub struct Plan {
     /// Its scenario file.
     pub text: String,
     given: Given,
-    populations: Vec<Clients>,
+    populations: Vec<String>,
     lifted: Nanos,
     end: Nanos,
     words: String,
@@ -64,6 +65,8 @@ pub struct Report {
     pub seed: u64,
     /// What it was, in a few words.
     pub options: String,
+    /// Whether Seawall took part, and not only as one that looks on.
+    pub with_seawall: bool,
     /// Everything that must not be.
     pub failures: Vec<String>,
     /// Of each population: the percentage of its requests that succeeded once the world had to live again.
@@ -112,29 +115,31 @@ impl Plan {
         }
     }
 
-    /// Runs it. A world that cannot be built is a failure like any other.
-    pub fn run(&self) -> Report {
-        let mut report = Report {
+    fn report(&self) -> Report {
+        Report {
             seed: self.seed,
             options: self.words.clone(),
+            with_seawall: self.seawall == Seawall::Enforcing,
             failures: Vec::new(),
             succeeded_percent: BTreeMap::new(),
             events: 0,
             trace_hash: String::new(),
-        };
+        }
+    }
+
+    /// What is told of it where its run has panicked.
+    pub fn panicked(&self) -> Report {
+        Report { failures: vec!["it panicked".to_owned()], ..self.report() }
+    }
+
+    /// Runs it. A world that cannot be built is a failure like any other.
+    pub fn run(&self) -> Report {
+        let mut report = self.report();
         match self.scenario().and_then(|scenario| Ok((self.world(&scenario, self.seawall)?, scenario))) {
             Ok((world, scenario)) => self.judge(world, &scenario, &mut report),
             Err(error) => report.failures.push(error),
         }
         report
-    }
-
-    /// DEBUG
-    pub fn recorder(&self) -> crate::Recorder {
-        let scenario = self.scenario().unwrap();
-        let mut world = self.world(&scenario, self.seawall).unwrap();
-        world.run_until(self.end);
-        world.into_recorder()
     }
 
     fn scenario(&self) -> Result<Scenario, String> {
@@ -158,14 +163,13 @@ impl Plan {
         let recorder = world.into_recorder();
         let from = usize::try_from((self.lifted + RECOVERY - START) / SECOND).unwrap_or(usize::MAX);
         let until = from + usize::try_from(LOOK / SECOND).unwrap_or(0);
-        for Clients { name, tries } in &self.populations {
+        for name in &self.populations {
             let sum = |metric: &str| {
                 let values = recorder.values(&format!("{name}.{metric}")).unwrap_or(&[]);
                 values.iter().take(until).skip(from).map(|value| f64::from(*value)).sum::<f64>()
             };
             let percent = 100.0 * sum("served") / sum("requests").max(1.0);
-            let wanted = if *tries >= MANY { LIFE_PERCENT } else { LIFE_OF_FEW_PERCENT };
-            if self.seawall == Seawall::Enforcing && percent < wanted {
+            if self.seawall == Seawall::Enforcing && percent < LIFE_PERCENT {
                 report.failures.push(format!("only {percent:.1}% of the requests of {name} succeed after the faults"));
             }
             report.succeeded_percent.insert(name.clone(), percent);

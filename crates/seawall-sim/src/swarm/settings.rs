@@ -34,7 +34,7 @@ pub(super) fn draw(topology: &Topology, dice: &mut Dice) -> (Given, String) {
         let pool = PoolId::from_index(model);
         let first = settings.deployments.len();
         for server in topology.servers.iter().filter(|server| server.models > model) {
-            let group = if dice.chance(0.2) { 1 } else { 0 };
+            let group = u32::from(dice.chance(0.2));
             settings.deployments.push(DeploymentSettings {
                 name: format!("{}/{name}", server.name),
                 pool,

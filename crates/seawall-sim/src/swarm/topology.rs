@@ -35,21 +35,13 @@ pub(super) enum ServerKind {
     ModelPool,
 }
 
-/// A population of the world.
-#[derive(Clone, Debug)]
-pub(super) struct Clients {
-    pub(super) name: String,
-    /// How often one of its requests may come to the router, by its clients and their layers.
-    pub(super) tries: u32,
-}
-
 /// Everybody in a random world.
 #[derive(Debug)]
 pub(super) struct Topology {
     pub(super) models: &'static [&'static str],
     pub(super) servers: Vec<Server>,
     pub(super) links: Vec<String>,
-    pub(super) populations: Vec<Clients>,
+    pub(super) populations: Vec<String>,
     pub(super) instances: u32,
     /// The sections of its scenario file.
     pub(super) text: String,
@@ -169,11 +161,9 @@ impl Topology {
         let name = format!("clients-{index}");
         let mut to = "router".to_owned();
         let mut words = format!("{per_second:.1}/s");
-        let mut tries = 1;
         for layer in 0..dice.whole(0, 2) {
             to = self.behind_link(&to, dice);
-            let (retry, told, times) = retry(dice, false);
-            tries *= times;
+            let (retry, told) = retry(dice, false);
             let mut text = format!("[[layer]]\nname = \"layer-{index}-{layer}\"\nto = \"{to}\"\nretry = {retry}");
             if dice.chance(0.5) {
                 text.push_str("\nrewords = { capacity = \"unavailable\", overloaded = \"unavailable\" }");
@@ -186,8 +176,7 @@ impl Topology {
             to = format!("layer-{index}-{layer}");
         }
         let to = self.behind_link(&to, dice);
-        let (retry, told, times) = retry(dice, true);
-        tries *= times;
+        let (retry, told) = retry(dice, true);
         let class = dice.one(&["critical-plus", "critical", "critical", "sheddable-plus", "sheddable"]);
         let workload = dice.whole(0, 1);
         let listed: Vec<String> = self.models.iter().map(|model| format!("\"{model}\"")).collect();
@@ -204,30 +193,28 @@ impl Topology {
         }
         self.write(&text);
         self.say(&format!("{words} from {told} ({class})"));
-        self.populations.push(Clients { name, tries });
+        self.populations.push(name);
     }
 }
 
-/// How somebody retries: as a scenario writes it, in a word, and how often it tries at the most. A client may be a
-/// measured one; of these all but the one that never does retry twice at least.
-fn retry(dice: &mut Dice, is_client: bool) -> (String, String, u32) {
+/// How somebody retries: as a scenario writes it, and in a word. A client may be a measured one.
+fn retry(dice: &mut Dice, is_client: bool) -> (String, String) {
     const ALL: &str = "[\"capacity\", \"overloaded\", \"unavailable\", \"error\", \"connection-lost\", \
                        \"connection-refused\", \"timeout\"]";
     match dice.whole(0, if is_client { 4 } else { 2 }) {
-        0 => ("{ attempts = 1 }".to_owned(), "none".to_owned(), 1),
-        1 => (format!("{{ attempts = 7, on = {ALL} }}"), "7 at once".to_owned(), 7),
+        0 => ("{ attempts = 1 }".to_owned(), "none".to_owned()),
+        1 => (format!("{{ attempts = 7, on = {ALL} }}"), "7 at once".to_owned()),
         2 => {
             let (attempts, wait_ms, doubles) = (dice.whole(2, 5), dice.whole(100, 2_000), dice.chance(0.7));
             let obeys = dice.chance(0.5);
             let text = format!(
                 "{{ attempts = {attempts}, wait = \"{wait_ms}ms\", doubles = {doubles}, obeys_advice = {obeys}, on = {ALL} }}"
             );
-            (text, format!("{attempts} after {wait_ms}ms"), attempts)
+            (text, format!("{attempts} after {wait_ms}ms"))
         }
         _ => {
             let profile = Profile::ALL[dice.whole(0, u32::try_from(Profile::ALL.len()).unwrap_or(1) - 1) as usize].name;
-            let tries = if profile == "none" { 1 } else { 3 };
-            (format!("{{ profile = \"{profile}\" }}"), profile.to_owned(), tries)
+            (format!("{{ profile = \"{profile}\" }}"), profile.to_owned())
         }
     }
 }

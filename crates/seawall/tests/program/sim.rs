@@ -26,7 +26,7 @@ fn a_map_is_drawn_and_goes_on_where_it_was_stopped() {
     };
     let pass = (Value::from("naive/sdk/0.95/loss-50/5s"), Value::from("pass"));
     let stuck = (Value::from("naive/sdk/0.95/loss-50/30s"), Value::from("stuck"));
-    assert_eq!(verdicts(&first), [pass.clone()]);
+    assert_eq!(verdicts(&first), std::slice::from_ref(&pass));
     assert_eq!(verdicts(&all), [pass, stuck]);
     // One line for what the file is about and one for each cell: none was run twice, and none differs without the file.
     let state = fs::read_to_string(folder.path().join("map.state")).expect("it was written");
