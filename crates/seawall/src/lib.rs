@@ -9,6 +9,7 @@ mod exit;
 mod figures;
 mod nearest;
 mod plot;
+mod tables;
 
 pub use exit::Exit;
 
@@ -33,6 +34,7 @@ pub fn run(cli: Cli) -> Exit {
             Command::Init(init) => commands::init::run(&init),
             Command::Fleet(fleet) => commands::fleet::run(fleet).await,
             Command::Load(load) => commands::load::run(load).await,
+            Command::Drill(drill) => commands::drill::run(&drill),
             Command::Replay(replay) => commands::replay::run(&replay),
             Command::Sim(sim) => commands::sim::run(&sim),
         }

@@ -1,6 +1,7 @@
 //! One module a command.
 
 pub(crate) mod check;
+pub(crate) mod drill;
 pub(crate) mod fleet;
 pub(crate) mod init;
 pub(crate) mod load;

@@ -2,21 +2,16 @@
 
 use super::report::{Replayed, VariedOverSeeds};
 use crate::figures::{range, wanted};
-use comfy_table::{
-    Attribute, Cell, Color, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width, presets,
-};
+use crate::tables::{MOST, WIDTH, bold, lines, plain};
+use comfy_table::{Attribute, Cell, Color, ColumnConstraint, Width};
 use seawall_sim::replay::{CheckResult, Outcome, SeedRuns, Verdict};
 use std::fmt::Write as _;
 
-/// Columns of a table that goes nowhere in particular, and the most that are comfortable to read.
-const WIDTH: u16 = 120;
-const MOST: u16 = 160;
 /// The least for the published words.
 const LEAST_WORDS: u16 = 30;
 
 /// All columns but the last one, which takes the room that is left.
 const HEADERS: [&str; 5] = ["", "check", "got", "wanted", "tag"];
-const STYLE: TableStyle = presets::NOTHING.header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// One check over all seeds.
 struct Row<'a> {
@@ -162,23 +157,6 @@ fn column_width(index: usize, all: &[Row<'_>]) -> u16 {
     u16::try_from(widest + 2).unwrap_or(MOST)
 }
 
-/// An empty table as wide as the terminal, or as wide as is usual.
-fn plain(coloured: bool) -> Table {
-    let mut table = Table::new();
-    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
-    if !coloured {
-        table.force_no_tty();
-    }
-    let width = if coloured { table.width().unwrap_or(WIDTH).min(MOST) } else { WIDTH };
-    table.set_width(width);
-    table
-}
-
-fn lines(table: &Table) -> String {
-    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-    lines.join("\n") + "\n"
-}
-
 /// The figures run by run: what a scenario without a check has to tell.
 fn figures(replayed: &Replayed<'_>, coloured: bool) -> String {
     let mut table = plain(coloured);
@@ -226,8 +204,4 @@ fn summary(replayed: &Replayed<'_>, rows: &[Row<'_>]) -> String {
         with(Verdict::Fail),
         with(Verdict::Absent),
     )
-}
-
-fn bold(text: &str, coloured: bool) -> String {
-    if coloured { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
 }
