@@ -3,7 +3,7 @@
 use super::report::Report;
 use super::runner::Drilled;
 use crate::figures::number;
-use crate::tables::{bold, lines, plain};
+use crate::tables::{WIDTH, bold, lines, plain};
 use seawall_sim::drill::{Change, Cost, Outcome, Place, Row, Verdict, Worst};
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ pub(super) fn text(report: &Report<'_>, coloured: bool) -> String {
     let mut text = head(report, coloured);
     for drilled in &report.drills {
         let title = bold(&format!("{}: {}", drilled.case, drilled.drill.name), coloured);
-        say(&mut text, format_args!("\n{title}\n{}\n\n", drilled.drill.about));
+        say(&mut text, format_args!("\n{title}\n{}\n\n", wrapped(&drilled.drill.about)));
         text.push_str(&losses(drilled, coloured));
         text.push_str(&figures(&drilled.outcome));
         text.push_str(&decision(report, drilled, coloured));
@@ -41,26 +41,41 @@ fn head(report: &Report<'_>, coloured: bool) -> String {
         counted(settings.deployments.len(), "deployment"),
         counted(settings.tenants.len(), "tenant"),
     );
-    say(
-        &mut text,
-        format_args!(
-            "assumed: {}% of each model's capacity in use, evenly over its tenants; {} a request; {} of Seawall; clients \
-         retry\nas {} does; it begins with the tenant `{}`; seed {}\n",
-            number(assumed.load_percent),
-            assumed.service_text(),
-            counted(assumed.replicas as usize, "process"),
-            assumed.profile,
-            ground.tenant_name(),
-            assumed.seed,
-        ),
+    let words = format!(
+        "assumed: {}% of each model's capacity in use, evenly over its tenants; {} a request; {} of Seawall; clients \
+         retry as {} does; it begins with the tenant `{}`; seed {}",
+        number(assumed.load_percent),
+        assumed.service_text(),
+        counted(assumed.replicas as usize, "process"),
+        assumed.profile,
+        ground.tenant_name(),
+        assumed.seed,
     );
+    say(&mut text, format_args!("{}\n", wrapped(&words)));
     for note in ground.notes() {
-        say(&mut text, format_args!("note: {note}\n"));
+        say(&mut text, format_args!("{}\n", wrapped(&format!("note: {note}"))));
     }
     if !report.has_file {
         text.push_str("note: this is the demo of `seawall serve`; drill your own file with --config FILE\n");
     }
     text
+}
+
+/// Words in lines that are comfortable to read.
+fn wrapped(words: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in words.split(' ') {
+        let line = lines.last().map_or(0, |line| line.chars().count());
+        if line > 0 && line + 1 + word.chars().count() > usize::from(WIDTH) - 5 {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            let space = if line.is_empty() { "" } else { " " };
+            line.push_str(space);
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
 }
 
 fn counted(count: usize, thing: &str) -> String {
@@ -177,7 +192,7 @@ fn decision(report: &Report<'_>, drilled: &Drilled<'_>, coloured: bool) -> Strin
     let mut text = String::new();
     match drilled.verdict {
         Verdict::Decides { tried, edit } => {
-            named(&mut text, report, drilled, (tried, "lowers"), coloured);
+            named(&mut text, report, drilled, tried, coloured);
             let cost = drilled.tried[tried].0.cost;
             if let Some(edit) = edit {
                 let (change, outcome) = &drilled.tried[edit];
@@ -188,15 +203,17 @@ fn decision(report: &Report<'_>, drilled: &Drilled<'_>, coloured: bool) -> Strin
                 );
                 places(&mut text, report, change);
             } else if cost != Cost::Edit {
-                text.push_str("no edit of the file alone lowers it noticeably; what would: ");
-                say(&mut text, format_args!("{}\n", drilled.drill.remedy));
+                let remedy = &drilled.drill.remedy;
+                let words = format!("no edit of the file alone lowers it noticeably; what would: {remedy}");
+                say(&mut text, format_args!("{}\n", wrapped(&words)));
             }
         }
         Verdict::NoSetting => {
             let words = format!("no setting of today's Seawall decides it: each was changed, and {lost} stay lost");
-            say(&mut text, format_args!("{}\nwhat would: {}\n", bold(&words, coloured), drilled.drill.remedy));
+            let remedy = format!("what would: {}", drilled.drill.remedy);
+            say(&mut text, format_args!("{}\n{}\n", bold(&words, coloured), wrapped(&remedy)));
         }
-        Verdict::Holds { tried } => named(&mut text, report, drilled, (tried, "would raise"), coloured),
+        Verdict::Holds { tried } => named(&mut text, report, drilled, tried, coloured),
         Verdict::Safe => {
             say(&mut text, format_args!("{}\n", bold("little is lost, whichever setting is changed alone", coloured)));
         }
@@ -205,10 +222,14 @@ fn decision(report: &Report<'_>, drilled: &Drilled<'_>, coloured: bool) -> Strin
     text
 }
 
-fn named(text: &mut String, report: &Report<'_>, drilled: &Drilled<'_>, (index, does): (usize, &str), coloured: bool) {
+fn named(text: &mut String, report: &Report<'_>, drilled: &Drilled<'_>, index: usize, coloured: bool) {
     let (change, outcome) = &drilled.tried[index];
     let (before, after) = (percent(drilled.outcome.lost_percent), percent(outcome.lost_percent));
-    let words = format!("decided by {}: {} {does} the loss from {before} to {after}", change.setting, changed(change));
+    let (setting, what) = (&change.setting, changed(change));
+    let words = match drilled.verdict {
+        Verdict::Holds { .. } => format!("kept so by {setting}: {what} would raise the loss from {before} to {after}"),
+        _ => format!("decided by {setting}: {what} lowers the loss from {before} to {after}"),
+    };
     say(text, format_args!("{}{}\n", bold(&words, coloured), price(change.cost)));
     places(text, report, change);
 }
@@ -298,4 +319,29 @@ fn summary(report: &Report<'_>, coloured: bool) -> String {
         say(&mut text, format_args!("must never be seen: {violation}\n"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_words_are_wrapped_between_words_only() {
+        let text = "word ".repeat(60);
+        let lines = wrapped(text.trim_end());
+        assert!(lines.lines().all(|line| line.len() <= 115 && !line.starts_with(' ') && !line.ends_with(' ')));
+        assert_eq!(lines.replace('\n', " "), text.trim_end());
+        assert_eq!((wrapped("short"), wrapped(&"x".repeat(200)).len()), ("short".to_owned(), 200));
+    }
+
+    #[test]
+    fn figures_are_written_for_people() {
+        assert_eq!([0.0, 0.0204, 0.999, 10.24].map(seconds), ["0 s", "20 ms", "999 ms", "10.2 s"]);
+        assert_eq!((counted(1, "process"), counted(2, "process"), counted(0, "model")), {
+            ("1 process".to_owned(), "2 processes".to_owned(), "0 models".to_owned())
+        });
+        let worst = Worst { minutes: 3, until_minute: 8, last_bad_minute: 14 };
+        assert_eq!(times(Some(worst)), ("3 min".to_owned(), "minute 14".to_owned()));
+        assert_eq!((times(None).0, waits(Some(0.0), None)), ("-".to_owned(), "-".to_owned()));
+    }
 }
