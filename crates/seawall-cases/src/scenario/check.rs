@@ -265,6 +265,12 @@ fn checks(scenario: &Scenario, faults: &mut Vec<Fault>) {
         }
     }
     for (index, counterfactual) in scenario.counterfactual.iter().enumerate() {
+        for (position, name) in counterfactual.moves.iter().enumerate() {
+            if !figures.contains(name.as_str()) {
+                let key = format!("counterfactual[{index}].moves[{position}]");
+                push(faults, key, format!("there is no figure `{name}`"), "name one of the `[[figure]]`s".to_owned());
+            }
+        }
         for (position, name) in counterfactual.without.iter().enumerate() {
             if scenario.event.iter().all(|event| event.name != *name) {
                 let key = format!("counterfactual[{index}].without[{position}]");

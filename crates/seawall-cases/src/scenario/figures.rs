@@ -328,6 +328,9 @@ pub struct Counterfactual {
     pub about: String,
     /// What the post-mortem says about what is changed.
     pub role: Option<Role>,
+    /// Of what was irrelevant: figures that it moves all the same; the case has to say how much, and why that is so.
+    #[serde(default)]
+    pub moves: Vec<String>,
     /// Events that do not happen.
     #[serde(default)]
     pub without: Vec<String>,

@@ -160,8 +160,10 @@ fn what_was_irrelevant_changes_nothing_beyond_the_spread_of_the_seeds() {
 /// The figures of the published facts whose median leaves what they are over the seeds, with half of that as room.
 fn moved_figures(case: &Case, seeds: &[SeedRuns], counterfactual: &str) -> Vec<String> {
     let facts = case.scenario.check.iter().filter(|check| check.run == Run::AsItHappened);
+    let told = case.scenario.counterfactual.iter().filter(|other| other.name == counterfactual);
+    let told: Vec<&String> = told.flat_map(|other| &other.moves).collect();
     let mut moved = Vec::new();
-    for figure in facts.filter_map(|check| check.figure.as_ref()) {
+    for figure in facts.filter_map(|check| check.figure.as_ref()).filter(|figure| !told.contains(figure)) {
         let values = |outcome: &dyn Fn(&SeedRuns) -> Option<f64>| -> Vec<f64> {
             let mut values: Vec<f64> = seeds.iter().filter_map(outcome).collect();
             values.sort_by(f64::total_cmp);

@@ -10,6 +10,7 @@ mod map;
 mod processes;
 mod profile;
 mod record;
+mod replays;
 mod simulator;
 
 pub use record::{Conditions, Record, write};
@@ -29,8 +30,14 @@ pub struct Measurement {
 }
 
 /// Every measurement.
-pub const MEASUREMENTS: &[Measurement] =
-    &[build::MEASUREMENT, cost::MEASUREMENT, failover::MEASUREMENT, map::MEASUREMENT, simulator::MEASUREMENT];
+pub const MEASUREMENTS: &[Measurement] = &[
+    build::MEASUREMENT,
+    cost::MEASUREMENT,
+    failover::MEASUREMENT,
+    map::MEASUREMENT,
+    replays::MEASUREMENT,
+    simulator::MEASUREMENT,
+];
 
 /// Runs the named measurements one after the other and writes their records; `list` names them all.
 pub fn run(repository: &Repository, names: &[String]) -> Result<(), Failure> {

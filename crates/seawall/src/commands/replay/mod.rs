@@ -52,8 +52,8 @@ pub struct Replay {
     /// Factor of all volumes: rates, capacities, bounds.
     #[arg(long, default_value_t = 1.0, value_name = "FACTOR", value_parser = scale)]
     pub scale: f64,
-    /// Also run with each calibrated value a tenth less and a tenth more.
-    #[arg(long)]
+    /// Only see whether the incident stays with each calibrated value a tenth less and a tenth more.
+    #[arg(long, conflicts_with_all = ["svg", "without"])]
     pub vary: bool,
     /// Run nothing; list the series that a scenario's figures and plots can be made of.
     #[arg(long, conflicts_with_all = ["seeds", "vary", "without", "svg"])]
@@ -116,7 +116,8 @@ fn replayed(replay: &Replay) -> Result<Exit, Refused> {
 }
 
 fn study<'a>(case: &'a Case, replay: &Replay) -> Study<'a> {
-    Study { scale: replay.scale, vary: replay.vary, without: replay.without.clone(), ..Study::new(case) }
+    let (all, vary, without) = (!replay.vary, replay.vary, replay.without.clone());
+    Study { counterfactuals: all, seawall: all, scale: replay.scale, vary, without, ..Study::new(case) }
 }
 
 fn series(studies: &[Study<'_>], json: bool) -> Result<Exit, String> {
