@@ -60,6 +60,9 @@ pub struct PoolSettings {
     pub deployments: Vec<DeploymentId>,
     /// Name of the routing policy, one of [`crate::routing::REGISTRY`].
     pub policy: String,
+    /// Name of the method that finds out how much a deployment may have in flight where no size is told, one of
+    /// [`crate::capacity::REGISTRY`].
+    pub discovery: String,
     /// The waiting line.
     pub queue: QueueSettings,
     /// Retries and their budget.

@@ -255,6 +255,7 @@ fn given() -> (Scenario, Given) {
         mode: Mode::Enforce,
         deployments,
         policy: "priority".to_owned(),
+        discovery: "ceiling".to_owned(),
         queue: QueueSettings { patience: Duration::from_secs(2), ..QueueSettings::default() },
         retry: RetrySettings::default(),
         ejection: EjectionSettings::default(),

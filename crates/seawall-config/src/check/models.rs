@@ -51,6 +51,7 @@ impl Models {
             mode: raw.mode.mode(),
             deployments: (first..self.deployments.len()).map(DeploymentId::from_index).collect(),
             policy: raw.policy.clone(),
+            discovery: raw.discovery.clone(),
             queue: raw.queue.settings(),
             retry: raw.retry.settings(),
             ejection: raw.ejection.settings(),

@@ -2,7 +2,7 @@
 
 use super::{Credential, Ejection, ModeName, Queue, Retry, Timeouts};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use seawall_core::routing;
+use seawall_core::{capacity, routing};
 use serde::{Deserialize, Serialize};
 
 /// A model that clients may ask for, and the deployments that serve it.
@@ -22,6 +22,10 @@ pub(crate) struct Model {
     #[serde(default = "default_policy")]
     #[schemars(schema_with = "policy_schema")]
     pub(crate) policy: String,
+    /// How Seawall finds out how many requests a deployment serves at once, where its `capacity` tells no number.
+    #[serde(default = "default_discovery")]
+    #[schemars(schema_with = "discovery_schema")]
+    pub(crate) discovery: String,
     /// Whether Seawall acts on the model's traffic, or only watches it. Under `observe` each request goes at once to one
     /// of all deployments that its tenant may use, picked by `policy` whatever their health and load: nothing waits, is
     /// refused for want of capacity, moved to another deployment or tried again, and no deadline cuts it. A boundary and
@@ -55,11 +59,21 @@ fn default_policy() -> String {
 
 /// The choices and their words come from the engine's own list of policies.
 fn policy_schema(_: &mut SchemaGenerator) -> Schema {
-    let choices: Vec<_> = routing::REGISTRY
-        .iter()
-        .map(|entry| serde_json::json!({ "type": "string", "const": entry.name, "description": entry.summary }))
-        .collect();
-    json_schema!({ "oneOf": choices })
+    choices(routing::REGISTRY.iter().map(|entry| (entry.name, entry.summary)))
+}
+
+fn default_discovery() -> String {
+    capacity::REGISTRY[0].name.to_owned()
+}
+
+/// The choices and their words come from the engine's own list of methods.
+fn discovery_schema(_: &mut SchemaGenerator) -> Schema {
+    choices(capacity::REGISTRY.iter().map(|entry| (entry.name, entry.summary)))
+}
+
+fn choices(entries: impl Iterator<Item = (&'static str, &'static str)>) -> Schema {
+    let choice = |(name, summary)| serde_json::json!({ "type": "string", "const": name, "description": summary });
+    json_schema!({ "oneOf": entries.map(choice).collect::<Vec<_>>() })
 }
 
 /// One upstream deployment of a model.

@@ -21,7 +21,7 @@ pub use io::{Arrival, Dispatch, Input, Notice, Output, Respond, Scope, Verdict};
 pub use view::{DeploymentView, PoolView};
 
 use crate::advice::{self, Form};
-use crate::capacity::CapacityState;
+use crate::capacity::{CapacityState, Hints};
 use crate::classify::{AttemptEnd, Repeatability};
 use crate::health::Health;
 use crate::id::{AttemptId, DeploymentId, PoolId, RequestId, TenantId};
@@ -141,7 +141,7 @@ impl Plan {
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     Waiting { since: Instant, expires: Instant },
-    Running { member: usize, started: Instant, on_trial: bool, relaying: bool },
+    Running { member: usize, attempt: AttemptId, started: Instant, on_trial: bool, relaying: bool },
 }
 
 impl Engine {
@@ -150,13 +150,15 @@ impl Engine {
         let mut boundaries: Vec<String> = Vec::new();
         let mut members: Vec<Vec<Member>> = settings.pools.iter().map(|_| Vec::new()).collect();
         for (index, deployment) in settings.deployments.iter().enumerate() {
+            let of = &settings.pools[deployment.pool.index()];
+            let hints = Hints { patience: of.queue.patience };
             let pool = &mut members[deployment.pool.index()];
             pool.push(Member {
                 id: DeploymentId::from_index(index),
                 settings: deployment.clone(),
-                capacity: CapacityState::new(deployment.capacity),
+                capacity: CapacityState::new(deployment.capacity, &of.discovery, hints),
                 shadow_in_flight: 0,
-                health: Health::new(&settings.pools[deployment.pool.index()].ejection),
+                health: Health::new(&of.ejection),
                 latency: PeakEwma::default(),
                 boundary: number_of(&mut boundaries, deployment.boundary.as_deref()),
             });
@@ -294,16 +296,17 @@ impl Engine {
             }
         }
         live.queued += live.waits_since().map_or(Duration::ZERO, |since| now.since(since));
+        let attempt = AttemptId(self.next_attempt);
+        self.next_attempt += 1;
+        let waiting = pool.waits_for(member);
         let state = &mut pool.members[member];
-        state.capacity.started();
+        state.capacity.started(now, attempt, waiting);
         if on_trial {
             state.health.probe_started(now);
         }
         live.attempts += 1;
         live.last = Some(state.id);
-        live.phase = Phase::Running { member, started: now, on_trial, relaying: false };
-        let attempt = AttemptId(self.next_attempt);
-        self.next_attempt += 1;
+        live.phase = Phase::Running { member, attempt, started: now, on_trial, relaying: false };
         self.outputs.push_back(Output::Dispatch(Dispatch {
             permit: AttemptPermit::mint(request, attempt, state.id, payment, live.attempts),
             timeouts: pool.settings.timeouts,
@@ -314,17 +317,21 @@ impl Engine {
 
     fn headers(&mut self, now: Instant, request: RequestId) {
         let Some(live) = self.requests.get_mut(&request) else { return };
-        if let Phase::Running { member, started, relaying, on_trial } = &mut live.phase
+        if let Phase::Running { member, attempt, started, relaying, on_trial } = &mut live.phase
             && !*relaying
         {
             *relaying = true;
             // A first byte is what a probe asks for: an answer of minutes must not delay the return by minutes.
-            let (member, started, on_trial) = (*member, *started, core::mem::take(on_trial));
-            let pool = live.pool;
-            if let Some(notice) = self.pools[pool.index()].first_byte(now, member, started, on_trial) {
+            let (member, attempt) = (*member, *attempt);
+            let (started, on_trial) = (*started, core::mem::take(on_trial));
+            let id = live.pool;
+            let pool = &mut self.pools[id.index()];
+            let waiting = pool.waits_for(member);
+            pool.members[member].capacity.first_byte(now, attempt, waiting);
+            if let Some(notice) = pool.first_byte(now, member, started, on_trial) {
                 self.outputs.push_back(Output::Notice(notice));
                 // Who waits may go to what has come back.
-                self.serve_line(now, pool);
+                self.serve_line(now, id);
             }
         }
     }
@@ -351,6 +358,10 @@ impl Engine {
 
     fn observe(&mut self, now: Instant, live: &Live, member: usize, on_trial: bool, end: AttemptEnd) {
         let pool = &mut self.pools[live.pool.index()];
+        if let Phase::Running { attempt, .. } = live.phase {
+            let waiting = pool.waits_for(member);
+            pool.members[member].capacity.ended(now, attempt, waiting, end);
+        }
         if let Some(notice) = pool.observe(now, member, end, on_trial, &mut self.random) {
             self.outputs.push_back(Output::Notice(notice));
         }

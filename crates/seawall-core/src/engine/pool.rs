@@ -168,6 +168,12 @@ impl Pool {
         member.health.is_healthy() && member.capacity.has_room(now)
     }
 
+    /// Whether a request waits that could go to `member`.
+    pub(super) fn waits_for(&self, member: usize) -> bool {
+        let member = &self.members[member];
+        self.queue.heads().any(|(_, lane)| Eligibility::of(lane).permits(member))
+    }
+
     /// How many may wait at once.
     pub(super) const fn longest_line(&self) -> usize {
         self.settings.queue.max_waiting as usize
@@ -220,11 +226,7 @@ impl Pool {
     ) -> Option<Notice> {
         let (ejection, mode) = (self.settings.ejection.clone(), self.settings.mode);
         let state = &mut self.members[member];
-        state.capacity.ended();
         let deployment = state.id;
-        if let AttemptEnd::Throttled { wait } = end {
-            state.capacity.throttled(now, wait);
-        }
         match end.health() {
             HealthEffect::Success => {
                 self.completions.add(now, 1);

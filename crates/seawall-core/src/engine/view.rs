@@ -57,8 +57,8 @@ impl Engine {
                         deployment: member.id,
                         in_flight: member.capacity.in_flight(),
                         would_run: member.shadow_in_flight,
-                        limit: member.capacity.limit(),
-                        has_room: member.capacity.clone().has_room(now),
+                        limit: member.capacity.limit(now),
+                        has_room: member.capacity.has_room(now),
                         health: member.health.state().label(),
                         closed_for: member.capacity.closed_until().since(now),
                         share_percent: member.health.slow_start_percent(now, &pool.settings.ejection),
@@ -67,5 +67,17 @@ impl Engine {
                     .collect(),
             })
             .collect()
+    }
+
+    /// The windows that the deployments' methods of discovery have learned and that are worth remembering.
+    pub fn windows(&self) -> Vec<(DeploymentId, u32)> {
+        let members = self.pools.iter().flat_map(|pool| &pool.members);
+        members.filter_map(|member| Some((member.id, member.capacity.window()?))).collect()
+    }
+
+    /// Starts a deployment from a window that an earlier run has learned. An unknown one is ignored.
+    pub fn remember_window(&mut self, deployment: DeploymentId, window: u32) {
+        let members = self.pools.iter_mut().flat_map(|pool| &mut pool.members);
+        members.filter(|member| member.id == deployment).for_each(|member| member.capacity.remember(window));
     }
 }

@@ -380,6 +380,7 @@ pub(crate) fn settings(capacities: &[Capacity]) -> Settings {
             mode: Mode::Enforce,
             deployments: (0..capacities.len()).map(DeploymentId::from_index).collect(),
             policy: "priority".into(),
+            discovery: "ceiling".into(),
             queue: QueueSettings::default(),
             retry: RetrySettings::default(),
             ejection: EjectionSettings::default(),

@@ -86,6 +86,7 @@ pub(super) mod tests {
             name: "m".to_owned(),
             deployments: vec![DeploymentId(0)],
             policy: "priority".to_owned(),
+            discovery: "ceiling".to_owned(),
             queue: QueueSettings::default(),
             retry: RetrySettings::default(),
             ejection: EjectionSettings::default(),

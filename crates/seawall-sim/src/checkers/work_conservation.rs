@@ -77,6 +77,7 @@ mod tests {
                 name: "m".to_owned(),
                 deployments: ids.collect(),
                 policy: "priority".to_owned(),
+                discovery: "ceiling".to_owned(),
                 queue: QueueSettings::default(),
                 retry: RetrySettings::default(),
                 ejection: EjectionSettings::default(),

@@ -107,7 +107,7 @@ pub(super) const MODEL_KEYS: &[ModelKey] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seawall_core::routing;
+    use seawall_core::{capacity, routing};
 
     #[test]
     fn each_key_sets_what_it_reads() {
@@ -116,6 +116,7 @@ mod tests {
             mode: Mode::default(),
             deployments: Vec::new(),
             policy: routing::REGISTRY[0].name.to_owned(),
+            discovery: capacity::REGISTRY[0].name.to_owned(),
             queue: seawall_core::settings::QueueSettings::default(),
             retry: seawall_core::settings::RetrySettings::default(),
             ejection: seawall_core::settings::EjectionSettings::default(),

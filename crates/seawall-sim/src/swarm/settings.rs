@@ -3,6 +3,7 @@
 use super::dice::Dice;
 use super::topology::Topology;
 use crate::construct::Given;
+use seawall_core::capacity;
 use seawall_core::id::{DeploymentId, PoolId, TenantId};
 use seawall_core::routing;
 use seawall_core::settings::{
@@ -53,6 +54,7 @@ pub(super) fn draw(topology: &Topology, dice: &mut Dice) -> (Given, String) {
             mode: Mode::Enforce,
             deployments: (first..settings.deployments.len()).map(DeploymentId::from_index).collect(),
             policy: policy.to_owned(),
+            discovery: capacity::REGISTRY[0].name.to_owned(),
             queue: queue.clone(),
             retry: retry.clone(),
             ejection: ejection.clone(),

@@ -16,12 +16,19 @@ pub struct Registry {
 }
 
 /// Every such folder.
-pub const REGISTRIES: &[Registry] = &[Registry {
-    folder: "crates/seawall-core/src/routing",
-    file: "crates/seawall-core/src/routing/mod.rs",
-    // The choice between two that `priority` and `peak_ewma` make.
-    shared: &["crates/seawall-core/src/routing/p2c.rs"],
-}];
+pub const REGISTRIES: &[Registry] = &[
+    Registry {
+        folder: "crates/seawall-core/src/routing",
+        file: "crates/seawall-core/src/routing/mod.rs",
+        // The choice between two that `priority` and `peak_ewma` make.
+        shared: &["crates/seawall-core/src/routing/p2c.rs"],
+    },
+    Registry {
+        folder: "crates/seawall-core/src/capacity",
+        file: "crates/seawall-core/src/capacity/mod.rs",
+        shared: &[],
+    },
+];
 
 /// What breaks a rule, over all registries.
 pub fn violations(repository: &Repository) -> Result<Vec<Violation>, Failure> {

@@ -6,6 +6,7 @@ use crate::calls::ActorId;
 use crate::construct::Given;
 use crate::random::nanos;
 use seawall_cases::scenario::Router;
+use seawall_core::capacity;
 use seawall_core::id::{DeploymentId, PoolId, TenantId};
 use seawall_core::routing;
 use seawall_core::settings::{
@@ -117,6 +118,7 @@ fn pool_settings(model: &str, deployments: Vec<DeploymentId>, memory: u64, mode:
         name: model.to_owned(),
         deployments,
         policy: routing::REGISTRY[0].name.to_owned(),
+        discovery: capacity::REGISTRY[0].name.to_owned(),
         queue: QueueSettings { max_waiting: queue.max_waiting.min(most), ..queue },
         retry: RetrySettings::default(),
         ejection: EjectionSettings::default(),

@@ -1,0 +1,219 @@
+//! How much a deployment may have in flight.
+//!
+//! Three bounds, the smallest wins: what the operator told; a stated or assumed wait after a throttle answer, during
+//! which nothing is sent; and the window of a [`Discovery`], which learns from what happens to attempts. A method is one
+//! file and one line in [`REGISTRY`]. Where a size is told there is nothing to discover: then it is the first of them,
+//! whatever the pool names.
+//!
+//! A window may err upwards: too small a one costs goodput in proportion, too large a one next to nothing until what is
+//! in flight takes about as long to complete as a caller waits.
+
+mod ceiling;
+
+use crate::classify::AttemptEnd;
+use crate::id::AttemptId;
+use crate::settings::Capacity;
+use crate::time::{Duration, Instant};
+use alloc::boxed::Box;
+use core::fmt::Debug;
+
+/// The wait that is assumed after a throttle answer that states none.
+pub const UNSTATED_WAIT: Duration = Duration::from_millis(100);
+
+/// What the deployment looks like while something happens to an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Now.
+    pub now: Instant,
+    /// Attempts in flight, a starting one included and an ending one not.
+    pub in_flight: u32,
+    /// Whether work waits that this deployment could take if it had room.
+    pub waiting: bool,
+    /// When its stated wait is over; in the past where there is none.
+    pub closed_until: Instant,
+}
+
+/// How an attempt ended, as far as capacity is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The answer reached its end.
+    Completed,
+    /// The upstream refused it for want of capacity.
+    Throttled,
+    /// It was answered otherwise, or not at all.
+    Failed,
+    /// Nobody waits for it any more; the upstream may or may not go on with it.
+    Abandoned,
+}
+
+impl From<AttemptEnd> for Ending {
+    fn from(end: AttemptEnd) -> Self {
+        match end {
+            AttemptEnd::Completed => Self::Completed,
+            AttemptEnd::Throttled { .. } => Self::Throttled,
+            AttemptEnd::ClientFault
+            | AttemptEnd::CredentialRefused
+            | AttemptEnd::NotSent
+            | AttemptEnd::StaleConnection
+            | AttemptEnd::Failed
+            | AttemptEnd::TimedOut
+            | AttemptEnd::Truncated
+            | AttemptEnd::StreamError => Self::Failed,
+            AttemptEnd::DeadlinePassed | AttemptEnd::ClientGone => Self::Abandoned,
+        }
+    }
+}
+
+/// Learns how many attempts a deployment should have in flight. Deterministic: the same calls, the same window.
+///
+/// More than the window may be in flight: it may have come down, and observed requests and probes do not ask.
+pub trait Discovery: Debug + Send {
+    /// An attempt was sent.
+    fn started(&mut self, _moment: Moment, _attempt: AttemptId) {}
+
+    /// Its answer began. Not every attempt gets there, and for one whose answer does not stream it says little.
+    fn first_byte(&mut self, _moment: Moment, _attempt: AttemptId) {}
+
+    /// An attempt that had started is over.
+    fn ended(&mut self, moment: Moment, attempt: AttemptId, how: Ending);
+
+    /// The bound on attempts in flight, at least 1; `None`: none.
+    fn limit(&self, now: Instant) -> Option<u32>;
+
+    /// When the bound next rises although nothing happens. Later than `now`, where there is such a time.
+    fn rises_at(&self, _now: Instant) -> Option<Instant> {
+        None
+    }
+
+    /// The learned window that is worth remembering over a restart, where there is one.
+    fn window(&self) -> Option<u32> {
+        None
+    }
+
+    /// Starts from a window that an earlier run, or an equal deployment, has learned.
+    fn remember(&mut self, _window: u32) {}
+}
+
+/// What a method is told when it is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Hints {
+    /// How long callers wait, queue and service together, as far as that is known.
+    pub patience: Duration,
+}
+
+/// A method of discovery that can be chosen by name.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// The name in the configuration.
+    pub name: &'static str,
+    /// What it does, in one line, for the reference page.
+    pub summary: &'static str,
+    /// Makes a fresh one.
+    pub make: fn(Hints) -> Box<dyn Discovery>,
+}
+
+/// Every method of discovery; the first one is the default.
+pub const REGISTRY: &[Entry] = &[Entry {
+    name: "ceiling",
+    summary: "no bound but a told size and, for a while after a refusal, what was in flight when it came",
+    make: |_| Box::new(ceiling::Ceiling::default()),
+}];
+
+/// The method of that name.
+pub fn by_name(name: &str) -> Option<&'static Entry> {
+    REGISTRY.iter().find(|entry| entry.name == name)
+}
+
+/// The capacity state of one deployment.
+#[derive(Debug)]
+pub struct CapacityState {
+    told: Option<u32>,
+    in_flight: u32,
+    closed_until: Instant,
+    discovery: Box<dyn Discovery>,
+}
+
+impl CapacityState {
+    /// Nothing in flight, nothing learned. `discovery`: a name from [`REGISTRY`]; the default where there is no such.
+    pub fn new(capacity: Capacity, discovery: &str, hints: Hints) -> Self {
+        let told = capacity.size();
+        let chosen = if told.is_some() { by_name("ceiling") } else { by_name(discovery) };
+        let discovery = (chosen.unwrap_or(&REGISTRY[0]).make)(hints);
+        Self { told, in_flight: 0, closed_until: Instant::ZERO, discovery }
+    }
+
+    /// Attempts in flight.
+    pub const fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// When its stated wait is over; in the past where there is none.
+    pub const fn closed_until(&self) -> Instant {
+        self.closed_until
+    }
+
+    /// The bound on attempts in flight at `now`, where there is one.
+    pub fn limit(&self, now: Instant) -> Option<u32> {
+        self.told.into_iter().chain(self.discovery.limit(now)).min()
+    }
+
+    /// Whether one more attempt may start now.
+    pub fn has_room(&self, now: Instant) -> bool {
+        self.takes(now, self.in_flight)
+    }
+
+    /// Whether one more attempt might start now if `in_flight` were there.
+    pub fn takes(&self, now: Instant, in_flight: u32) -> bool {
+        now >= self.closed_until && self.limit(now).is_none_or(|limit| in_flight < limit)
+    }
+
+    /// When room may appear without an attempt ending: the end of a stated wait, or the next rise of the window.
+    ///
+    /// Always later than `now`.
+    pub fn opens_at(&self, now: Instant) -> Option<Instant> {
+        if self.closed_until > now {
+            return Some(self.closed_until);
+        }
+        let told_has_room = self.told.is_none_or(|told| self.in_flight < told);
+        let window_is_full = self.discovery.limit(now).is_some_and(|limit| self.in_flight >= limit);
+        let rises_at = self.discovery.rises_at(now).filter(|_| told_has_room && window_is_full)?;
+        (rises_at > now).then_some(rises_at)
+    }
+
+    /// An attempt started. `waiting`: whether work still waits that could go here.
+    pub fn started(&mut self, now: Instant, attempt: AttemptId, waiting: bool) {
+        self.in_flight += 1;
+        self.discovery.started(self.moment(now, waiting), attempt);
+    }
+
+    /// The answer of an attempt began.
+    pub fn first_byte(&mut self, now: Instant, attempt: AttemptId, waiting: bool) {
+        self.discovery.first_byte(self.moment(now, waiting), attempt);
+    }
+
+    /// An attempt ended, and how.
+    pub fn ended(&mut self, now: Instant, attempt: AttemptId, waiting: bool, end: AttemptEnd) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        if let AttemptEnd::Throttled { wait } = end {
+            self.closed_until = self.closed_until.max(now + wait.unwrap_or(UNSTATED_WAIT));
+        }
+        self.discovery.ended(self.moment(now, waiting), attempt, Ending::from(end));
+    }
+
+    /// The learned window that is worth remembering over a restart, where there is one.
+    pub fn window(&self) -> Option<u32> {
+        self.discovery.window()
+    }
+
+    /// Starts from a window that an earlier run has learned. A told size needs none.
+    pub fn remember(&mut self, window: u32) {
+        self.discovery.remember(window.max(1));
+    }
+
+    const fn moment(&self, now: Instant, waiting: bool) -> Moment {
+        Moment { now, in_flight: self.in_flight, waiting, closed_until: self.closed_until }
+    }
+}
+
+#[cfg(test)]
+mod tests;
