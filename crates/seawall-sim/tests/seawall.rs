@@ -201,9 +201,11 @@ fn without_bounded_wait_nobody_is_refused_after_ten_seconds() {
         world.run_until(scenario.scenario.end.nanos);
         let recorder = world.into_recorder();
         let refused = recorder.values("router.refused.capacity_exhausted").expect("there is such a series");
-        refused[..60].iter().sum::<f32>() > 0.0 && refused[11] > 0.0
+        // Apart from those whose second attempt is refused, too.
+        refused[8..13].iter().sum::<f32>()
     };
-    assert_eq!((run(None), run(Some("bounded-wait"))), (true, false));
+    let (bounded, without) = (run(None), run(Some("bounded-wait")));
+    assert!(bounded > 3.0 * without.max(1.0), "{bounded} and {without}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::{Deadline, Engine, Live, Phase, Plan};
 use crate::id::{PoolId, RequestId};
 use crate::outcome::Outcome;
 use crate::permit::Payment;
-use crate::queue::{Lane, Place};
+use crate::queue::{Bound, Lane, Turn};
 use crate::time::{Duration, Instant};
 use alloc::collections::BTreeSet;
 
@@ -13,23 +13,32 @@ use alloc::collections::BTreeSet;
 const BUDGET_RECHECK: Duration = Duration::from_secs(1);
 
 impl Engine {
-    /// Takes its place in the line, unless the wait cannot succeed.
+    /// Takes its place in the line, unless the wait cannot succeed: the line is full, every deployment has stated a wait
+    /// that ends too late, or even the pool's best rate could not serve who goes before it in time.
     pub(super) fn wait(&mut self, now: Instant, request: RequestId) {
-        let Some(live) = self.requests.get(&request).copied() else { return };
+        let Some(live) = self.requests.get_mut(&request) else { return };
+        live.place = live.place_in_line(now);
+        let live = *live;
         let lane = self.lane(&live);
-        let expires = live.expires(now);
         let pool = &mut self.pools[live.pool.index()];
-        let opens = pool.closed_beyond(expires, Eligibility::of(lane));
-        if opens.is_some() || pool.queue.len() >= pool.longest_line() {
+        let opens = pool.closed_beyond(live.place.due, Eligibility::of(lane));
+        let ahead = pool.queue.ahead_of(live.place);
+        let is_full = pool.queue.len() >= pool.longest_line();
+        if opens.is_some() || is_full || !pool.can_serve_in_time(now, live.place, ahead) {
             let wait = opens.map(|opens| opens.since(now));
             return self.refuse_busy(now, request, wait);
         }
         pool.queue.insert(lane, live.place, request);
-        self.deadlines.insert((expires, Deadline::Queue(request)));
-        if let Some(live) = self.requests.get_mut(&request) {
-            live.phase = Phase::Waiting { since: now, expires };
-        }
+        let expires = live.place.due - pool.least_left(live.place.bound);
+        self.await_expiry(now, request, expires);
         self.wake(now, live.pool, false);
+    }
+
+    fn await_expiry(&mut self, now: Instant, request: RequestId, expires: Instant) {
+        let Some(live) = self.requests.get_mut(&request) else { return };
+        let since = live.waits_since().unwrap_or(now);
+        live.phase = Phase::Waiting { since, expires };
+        self.deadlines.insert((expires, Deadline::Queue(request)));
     }
 
     /// Sees to it that the line is looked at when a member opens by itself, or when the bucket is refilled. Any member
@@ -49,31 +58,37 @@ impl Engine {
 
     /// Lets go whoever can go, in order, until no deployment has room for the head of any lane.
     pub(super) fn serve_line(&mut self, now: Instant, id: PoolId) {
-        let mut heads: BTreeSet<(Place, Lane)> = BTreeSet::new();
+        let mut heads: BTreeSet<(Turn, Lane)> = BTreeSet::new();
         let mut unpaid = false;
         if self.has_room(now, id) {
-            heads.extend(self.pools[id.index()].queue.heads());
+            let pool = &self.pools[id.index()];
+            heads.extend(pool.queue.lanes().filter_map(|lane| Some((pool.head(now, lane)?.0, lane))));
         }
         while let Some((_, lane)) = heads.pop_first() {
-            let Some((_, request)) = self.pools[id.index()].queue.head(lane) else { continue };
+            let pool = &self.pools[id.index()];
+            let Some((_, place, request)) = pool.head(now, lane) else { continue };
             let Some(live) = self.requests.get(&request).copied() else { continue };
-            // What is not let go blocks its whole lane: the rest of it would fare alike.
-            let Routed::To { member, on_trial } = self.route(now, &live) else { continue };
-            let pool = &mut self.pools[id.index()];
-            let payment = match lane.payer {
-                None => Payment::Admission,
-                Some(payer) if pool.not_sent_bucket.withdraw(now, payer) => Payment::NotSentBucket,
-                Some(_) => {
-                    unpaid = true;
-                    continue;
-                }
-            };
-            self.leave_line(request, &live);
-            self.dispatch(now, request, Plan::new(member, on_trial, payment));
+            if place.due < now + pool.least_left(place.bound) {
+                self.expired(now, request);
+            } else {
+                // What is not let go blocks its whole lane: the rest of it would fare alike.
+                let Routed::To { member, on_trial } = self.route(now, &live) else { continue };
+                let pool = &mut self.pools[id.index()];
+                let payment = match lane.payer {
+                    None => Payment::Admission,
+                    Some(payer) if pool.not_sent_bucket.withdraw(now, payer) => Payment::NotSentBucket,
+                    Some(_) => {
+                        unpaid = true;
+                        continue;
+                    }
+                };
+                self.leave_line(request, &live);
+                self.dispatch(now, request, Plan::new(member, on_trial, payment));
+            }
             if !self.has_room(now, id) {
                 break;
             }
-            heads.extend(self.pools[id.index()].queue.head(lane).map(|(place, _)| (place, lane)));
+            heads.extend(self.pools[id.index()].head(now, lane).map(|(turn, ..)| (turn, lane)));
         }
         if !self.pools[id.index()].queue.is_empty() {
             self.wake(now, id, unpaid);
@@ -106,15 +121,25 @@ impl Engine {
                     self.serve_line(now, pool);
                 }
                 Deadline::Shadow(request) => self.shadow_expired(now, request),
-                Deadline::Queue(request) => {
-                    let missed = self.requests.get(&request).and_then(|live| live.deadline).is_some_and(|d| d <= now);
-                    if missed {
-                        self.finish(now, request, Outcome::DeadlineUnmeetable, None, false);
-                    } else {
-                        self.refuse_busy(now, request, None);
-                    }
-                }
+                Deadline::Queue(request) => self.look_at_wait(now, request),
             }
+        }
+    }
+
+    /// A wait seems to be over. By now answers may come faster than when it was reckoned.
+    fn look_at_wait(&mut self, now: Instant, request: RequestId) {
+        let Some(live) = self.requests.get(&request).copied() else { return };
+        let expires = live.place.due - self.pools[live.pool.index()].least_left(live.place.bound);
+        if expires > now { self.await_expiry(now, request, expires) } else { self.expired(now, request) }
+    }
+
+    /// Nothing that begins now would be answered in time.
+    fn expired(&mut self, now: Instant, request: RequestId) {
+        let Some(live) = self.requests.get(&request) else { return };
+        if live.place.bound == Bound::Deadline {
+            self.finish(now, request, Outcome::DeadlineUnmeetable, None, false);
+        } else {
+            self.refuse_busy(now, request, None);
         }
     }
 

@@ -28,7 +28,7 @@ use crate::id::{AttemptId, DeploymentId, PoolId, RequestId, TenantId};
 use crate::load::PeakEwma;
 use crate::outcome::Outcome;
 use crate::permit::{AttemptPermit, Payment};
-use crate::queue::{Lane, Place};
+use crate::queue::{Bound, Lane, Place};
 use crate::random::Random;
 use crate::settings::{Criticality, Mode, Settings, TenantSettings};
 use crate::time::{Duration, Instant};
@@ -94,6 +94,7 @@ struct Live {
     tenant: TenantId,
     pool: PoolId,
     place: Place,
+    arrived: Instant,
     deadline: Option<Instant>,
     /// How long it may wait in the line, all waits together.
     patience: Duration,
@@ -118,10 +119,15 @@ struct Plan {
 }
 
 impl Live {
-    /// When its wait is over, if it begins to wait now.
-    fn expires(&self, now: Instant) -> Instant {
-        let patience_ends = now + self.patience.saturating_sub(self.queued);
-        self.deadline.map_or(patience_ends, |deadline| deadline.min(patience_ends))
+    /// Its place if it begins to wait now: due at its deadline or at the end of its patience, whichever comes first. Who
+    /// comes back after a quick refusal keeps its place; the time of a long attempt is not taken from the wait.
+    fn place_in_line(&self, now: Instant) -> Place {
+        let kept = self.arrived + self.patience;
+        let patience_ends = if kept > now { kept } else { now + self.patience.saturating_sub(self.queued) };
+        match self.deadline {
+            Some(deadline) if deadline < patience_ends => Place { bound: Bound::Deadline, due: deadline, ..self.place },
+            _ => Place { bound: Bound::Patience, due: patience_ends, ..self.place },
+        }
     }
 
     const fn waits_since(&self) -> Option<Instant> {
@@ -227,12 +233,18 @@ impl Engine {
             return self.refuse_unknown(arrival.request);
         };
         let patience = pool.settings.queue.patience;
-        let place = Place { criticality: arrival.criticality.clamped(tenant.ceiling), sequence: self.next_sequence };
+        let place = Place {
+            criticality: arrival.criticality.clamped(tenant.ceiling),
+            bound: Bound::Patience,
+            due: Instant::MAX,
+            sequence: self.next_sequence,
+        };
         self.next_sequence += 1;
         let live = Live {
             tenant: arrival.tenant,
             pool: arrival.pool,
             place,
+            arrived: now,
             deadline: arrival.deadline,
             patience: arrival.patience.map_or(patience, |told| told.min(patience)),
             attempts: 0,
@@ -339,10 +351,13 @@ impl Engine {
     /// Steps 10 to 12: classify and observe, retry, respond.
     fn attempt_ended(&mut self, now: Instant, request: RequestId, end: AttemptEnd) {
         let Some(live) = self.requests.get(&request).copied() else { return };
-        let Phase::Running { member, on_trial, relaying, .. } = live.phase else { return };
+        let Phase::Running { member, started, on_trial, relaying, .. } = live.phase else { return };
         // Once bytes went to the client, whatever ends the attempt has cut its answer short.
         let cut_short = relaying && end.repeatability() != Repeatability::Never;
         let end = if cut_short { AttemptEnd::Truncated } else { end };
+        if end == AttemptEnd::Completed && !relaying {
+            self.pools[live.pool.index()].answered(now, member, started);
+        }
         self.shadow_end(request, end);
         self.observe(now, &live, member, on_trial, end);
         match end.repeatability() {

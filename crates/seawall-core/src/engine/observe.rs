@@ -13,7 +13,8 @@
 //! What the shadow cannot know is how long a service would have taken if less had been sent. It assumes that an upstream
 //! completes as many requests as it does now. So where a request that would have been refused is served all the same, the
 //! end of it frees a place in the shadow: with an upstream that queues what is over its size this is exact, and where
-//! the told size is too small it is lenient. A wait that nothing but time ends is looked at when the next thing happens in
+//! the told size is too small it is lenient. How long a service takes is reckoned down to what enforcing would have in
+//! flight; whether a wait could be served in time is an estimate from that, so at its edge single verdicts may differ. A wait that nothing but time ends is looked at when the next thing happens in
 //! the pool; only its length is not exact then, and no length is told.
 
 use super::pool::{Eligibility, Member, Pool};
@@ -24,7 +25,7 @@ use crate::health::HealthState;
 use crate::id::{DeploymentId, PoolId, RequestId};
 use crate::outcome::Outcome;
 use crate::permit::Payment;
-use crate::queue::{Lane, Place};
+use crate::queue::{Lane, Place, Turn};
 use crate::random::Random;
 use crate::routing::Candidate;
 use crate::settings::Mode;
@@ -142,33 +143,43 @@ impl Engine {
     /// Takes its place in the shadow line, unless the wait could not have succeeded.
     fn shadow_wait(&mut self, now: Instant, request: RequestId, live: &Live) {
         let lane = self.shadow_lane(live);
-        let Some(expires) = self.would_wait(now, live, lane) else {
+        let place = live.place_in_line(now);
+        if !self.would_wait(now, live, lane) {
             return self.rule(request, Verdict::Refuse(Outcome::CapacityExhausted), Shadow::Out);
-        };
-        self.pools[live.pool.index()].shadow_line.insert(lane, live.place, request);
+        }
+        let pool = &mut self.pools[live.pool.index()];
+        pool.shadow_line.insert(lane, place, request);
+        let expires = place.due - pool.least_left(place.bound);
         self.deadlines.insert((expires, Deadline::Shadow(request)));
         self.rule(request, Verdict::Wait, Shadow::Waits { expires });
+        if let Some(live) = self.requests.get_mut(&request) {
+            live.place = place;
+        }
     }
 
-    /// When a wait that begins now would expire; `None` where it could not succeed.
-    fn would_wait(&self, now: Instant, live: &Live, lane: Lane) -> Option<Instant> {
-        let expires = live.expires(now);
-        let pool = &self.pools[live.pool.index()];
+    /// Whether a wait that begins now could succeed.
+    fn would_wait(&mut self, now: Instant, live: &Live, lane: Lane) -> bool {
+        let place = live.place_in_line(now);
+        let pool = &mut self.pools[live.pool.index()];
         let fits = pool.queue.len() + pool.shadow_line.len() < pool.longest_line();
-        let opens = pool.closed_beyond(expires, Eligibility::of(lane)).is_none();
-        (fits && opens && expires > now).then_some(expires)
+        let opens = pool.closed_beyond(place.due, Eligibility::of(lane)).is_none();
+        let ahead = pool.queue.ahead_of(place) + pool.shadow_line.ahead_of(place);
+        fits && opens && place.due > now && pool.can_serve_in_time(now, place, ahead)
     }
 
     /// Lets go in the shadow whoever could go, in order.
     pub(super) fn serve_shadow(&mut self, now: Instant, id: PoolId) {
-        let mut heads: BTreeSet<(Place, Lane)> = self.pools[id.index()].shadow_line.heads().collect();
+        let pool = &self.pools[id.index()];
+        let lanes = pool.shadow_line.lanes();
+        let mut heads: BTreeSet<(Turn, Lane)> =
+            lanes.filter_map(|lane| Some((pool.shadow_head(now, lane)?.0, lane))).collect();
         while let Some((_, lane)) = heads.pop_first() {
             let pool = &mut self.pools[id.index()];
-            let Some((_, request)) = pool.shadow_line.head(lane) else { continue };
+            let Some((.., request)) = pool.shadow_head(now, lane) else { continue };
             let Some((_, member)) = pool.would_take(now, Eligibility::of(lane)) else { continue };
             self.leave_shadow(request);
             self.shadow_start(now, request, member);
-            heads.extend(self.pools[id.index()].shadow_line.head(lane).map(|(place, _)| (place, lane)));
+            heads.extend(self.pools[id.index()].shadow_head(now, lane).map(|(turn, ..)| (turn, lane)));
         }
     }
 
@@ -251,7 +262,7 @@ impl Engine {
         if (again || found.is_some()) && pool.not_sent_bucket.withdraw(now, live.tenant) {
             return Some(Verdict::Retry);
         }
-        (pool.permits_any(who) && self.would_wait(now, live, lane).is_some()).then_some(Verdict::Wait)
+        (pool.permits_any(who) && self.would_wait(now, live, lane)).then_some(Verdict::Wait)
     }
 }
 
@@ -293,6 +304,11 @@ impl Pool {
             Some((best, member)) if tier > best => Would::Move { member, verdict: Verdict::MoveForHealth },
             Some((_, member)) => Would::Move { member, verdict: Verdict::MoveForCapacity },
         }
+    }
+
+    /// Whose turn it would be in a lane.
+    fn shadow_head(&self, now: Instant, lane: Lane) -> Option<(Turn, Place, RequestId)> {
+        self.shadow_line.head(now, self.headroom(), lane)
     }
 
     /// Whether `member` would take another attempt now without being on trial.

@@ -5,11 +5,13 @@ use crate::capacity::CapacityState;
 use crate::classify::{AttemptEnd, HealthEffect};
 use crate::engine::io::Notice;
 use crate::health::{self, Health, HealthState, Verdict};
-use crate::id::{DeploymentId, TenantId};
+use crate::id::{DeploymentId, RequestId, TenantId};
 use crate::load::PeakEwma;
-use crate::queue::{Lane, Queue};
+use crate::queue::{Bound, Headroom, Lane, Place, Queue, Turn};
 use crate::random::Random;
+use crate::rate::BestRate;
 use crate::routing::{self, Candidate, RoutingPolicy};
+use crate::service::ServiceTimes;
 use crate::settings::{Capacity, DeploymentSettings, EjectionSettings, PoolSettings};
 use crate::time::{Duration, Instant};
 use crate::window::Window;
@@ -19,6 +21,8 @@ use smallvec::SmallVec;
 
 /// The wait that is told while nothing has completed yet to estimate one from.
 const UNKNOWN_DRAIN: Duration = Duration::from_secs(5);
+/// For so long after its start nobody is refused for what a pool seems to be unable to do.
+const LEARNING: Duration = Duration::from_secs(4);
 
 /// The state of a pool.
 #[derive(Debug)]
@@ -32,6 +36,8 @@ pub(super) struct Pool {
     pub(super) retry_budget: Budget,
     pub(super) not_sent_bucket: Budget,
     completions: Window,
+    best_rate: BestRate,
+    service: ServiceTimes,
     started: Instant,
     /// When the waiting line has to be looked at again although nothing ended.
     pub(super) wake: Option<Instant>,
@@ -91,6 +97,8 @@ impl Pool {
             retry_budget: Budget::new(retry.budget_percent, retry.floor_per_second, retry.window),
             not_sent_bucket: Budget::new(retry.not_sent_percent, retry.floor_per_second, retry.window),
             completions: Window::new(Duration::from_secs(10)),
+            best_rate: BestRate::default(),
+            service: ServiceTimes::default(),
             queue: Queue::default(),
             shadow_line: Queue::default(),
             started: now,
@@ -171,7 +179,7 @@ impl Pool {
     /// Whether a request waits that could go to `member`.
     pub(super) fn waits_for(&self, member: usize) -> bool {
         let member = &self.members[member];
-        self.queue.heads().any(|(_, lane)| Eligibility::of(lane).permits(member))
+        self.queue.lanes().any(|lane| Eligibility::of(lane).permits(member))
     }
 
     /// How many may wait at once.
@@ -201,6 +209,13 @@ impl Pool {
         self.policy.pick(&plain, random)
     }
 
+    /// The first byte of an answer is there.
+    pub(super) fn answered(&mut self, now: Instant, member: usize, started: Instant) {
+        let state = &mut self.members[member];
+        self.service.observe(state.alone(now.since(started)));
+        state.latency.observe(now, now.since(started));
+    }
+
     /// An answer began.
     pub(super) fn first_byte(
         &mut self,
@@ -209,8 +224,8 @@ impl Pool {
         started: Instant,
         on_trial: bool,
     ) -> Option<Notice> {
+        self.answered(now, member, started);
         let state = &mut self.members[member];
-        state.latency.observe(now, now.since(started));
         let returned = on_trial && state.health.succeeded(now, &self.settings.ejection, true);
         returned.then_some(Notice::Returned { deployment: state.id, mode: self.settings.mode })
     }
@@ -230,6 +245,7 @@ impl Pool {
         match end.health() {
             HealthEffect::Success => {
                 self.completions.add(now, 1);
+                self.best_rate.add(now);
                 state.health.succeeded(now, &ejection, on_trial).then_some(Notice::Returned { deployment, mode })
             }
             HealthEffect::Neutral => {
@@ -293,6 +309,54 @@ impl Pool {
         (first > time).then_some(first)
     }
 
+    /// How long before their due times requests have to be sent. Long services say that callers wait for them: they take
+    /// no more than half of the patience from the wait in the line.
+    pub(super) fn headroom(&self) -> Headroom {
+        let deadline = self.service.headroom();
+        Headroom { deadline, patience: deadline.min(self.settings.queue.patience / 2) }
+    }
+
+    /// The time that has to be left to its due time so that sending a request is worth anything.
+    pub(super) fn least_left(&self, bound: Bound) -> Duration {
+        let least = self.service.least();
+        match bound {
+            Bound::Deadline => least,
+            Bound::Patience => least.min(self.settings.queue.patience / 4),
+        }
+    }
+
+    /// How long `ahead` requests take at the best that the pool can do: its best second of late, or all that it may have
+    /// in flight turned over in the time that an answer takes, whichever is more. `None`: nothing is known yet, or
+    /// nothing bounds it. Where so much is out that health is ignored, only the healthy part counts.
+    pub(super) fn best_drain(&mut self, now: Instant, ahead: usize) -> Option<Duration> {
+        if now.since(self.started) < LEARNING {
+            return None;
+        }
+        let window =
+            self.members.iter().map(|member| member.capacity.limit(now).map(u64::from)).sum::<Option<u64>>()?;
+        let turnover = self.service.median().map_or(0, |time| {
+            let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1);
+            window.saturating_mul(1_000_000_000) / nanos
+        });
+        let best = u64::from(self.best_rate.per_second(now)).max(turnover);
+        let healthy = self.members.iter().filter(|member| member.health.is_healthy()).count() as u64;
+        let all = self.members.len() as u64;
+        let rate = if self.in_panic() { (best * healthy.max(1) / all.max(1)).max(1) } else { best };
+        let nanos = (ahead as u64).saturating_mul(1_000_000_000).checked_div(rate)?;
+        Some(Duration::from_nanos(nanos))
+    }
+
+    /// Whether a request of that place could be answered in time if it began to wait now, behind `ahead` others.
+    pub(super) fn can_serve_in_time(&mut self, now: Instant, place: Place, ahead: usize) -> bool {
+        let headroom = self.headroom().of(place.bound);
+        self.best_drain(now, ahead).is_none_or(|wait| now + wait + headroom <= place.due)
+    }
+
+    /// Whose turn it is in a lane of the line.
+    pub(super) fn head(&self, now: Instant, lane: Lane) -> Option<(Turn, Place, RequestId)> {
+        self.queue.head(now, self.headroom(), lane)
+    }
+
     /// How long the line up to `ahead` requests takes to drain at the rate of the last ten seconds.
     pub(super) fn drain_estimate(&mut self, now: Instant, ahead: usize) -> Duration {
         let span = now.since(self.started).clamp(Duration::from_secs(1), Duration::from_secs(10));
@@ -304,6 +368,13 @@ impl Pool {
 }
 
 impl Member {
+    /// What an answer would have taken if no more had been sent here than enforcing sends: an upstream that has more in
+    /// flight makes the rest wait.
+    fn alone(&self, time: Duration) -> Duration {
+        let there = self.capacity.in_flight().max(1);
+        time.saturating_mul(self.shadow_in_flight.clamp(1, there)) / there
+    }
+
     /// Whether one more attempt could start here now if every request were enforced.
     pub(super) fn would_have_room(&mut self, now: Instant) -> bool {
         self.capacity.takes(now, self.shadow_in_flight)

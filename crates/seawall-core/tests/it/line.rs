@@ -44,7 +44,9 @@ fn a_wait_ends_at_the_earlier_of_deadline_and_patience() {
         let told = respond.outcome == Outcome::CapacityExhausted || respond.outcome == Outcome::DeadlineUnmeetable;
         if told && respond.attempts == 0 && world.arrivals[id].deadline != Some(*when) {
             let waited = when.since(at(id.0 * 10));
-            assert!(waited == limit || waited.is_zero(), "{id:?} {waited:?}");
+            // Who could not be answered in time any more is told before the end.
+            let in_time = limit * 3 / 4 <= waited && waited <= limit;
+            assert!(in_time || waited.is_zero(), "{id:?} {waited:?}");
             assert_eq!(respond.queued, waited, "the wait is told as it was: {id:?}");
         }
     }
@@ -120,7 +122,7 @@ fn residency_holds_over_retries_spill_over_and_panic() {
                 _ => elsewhere += usize::from(attempt.deployment != 2),
             }
         }
-        assert!(elsewhere > 100, "those who may go anywhere do");
+        assert!(elsewhere > 20, "those who may go anywhere do: {elsewhere}");
         world.assert_settled();
     }
 }

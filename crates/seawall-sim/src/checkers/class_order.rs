@@ -1,5 +1,6 @@
 //! Fairness, as far as today's engine has it: of those who wait for a first attempt and may go to the same deployments, the
-//! more important class goes first, and within a class who came first. Fairness between tenants has no mechanism yet, so nothing here looks for it.
+//! more important class goes first. Within a class the line goes by what can still be met. Fairness between tenants has no
+//! mechanism yet, so nothing here looks for it.
 //!
 //! A request that finds out whether a deployment works again is no exception to anybody's turn: it may be one whose
 //! tenant can pay for another attempt, so the host does not ask here about attempts at a deployment that is not healthy.
@@ -82,7 +83,7 @@ impl ClassOrder {
 
     /// A request is let go: whether another one's turn was before.
     pub(crate) fn overtakes(&self, turn: Turn) -> Option<String> {
-        let first = self.lanes.get(&turn.lane)?.first().filter(|first| **first < turn)?;
+        let first = self.lanes.get(&turn.lane)?.first().filter(|first| first.class < turn.class)?;
         let (class, other) = (turn.class.name(), first.class.name());
         Some(format!("it lets arrival {} ({class}) go before arrival {} ({other})", turn.number, first.number))
     }
@@ -95,11 +96,11 @@ mod tests {
     const LANE: Lane = Lane { pool: 0, boundary: 0 };
 
     #[test]
-    fn class_goes_first_then_arrival_and_another_lane_is_another_line() {
+    fn class_goes_first_and_another_lane_is_another_line() {
         let mut order = ClassOrder::default();
         let first = order.arrives(LANE, Criticality::Sheddable);
         let second = order.arrives(LANE, Criticality::Critical);
-        let third = order.arrives(LANE, Criticality::Critical);
+        let third = order.arrives(LANE, Criticality::SheddablePlus);
         let elsewhere = order.arrives(Lane { pool: 1, boundary: 0 }, Criticality::Sheddable);
         let inside = order.arrives(Lane { pool: 0, boundary: 1 }, Criticality::Sheddable);
         for turn in [first, second, third] {
@@ -109,7 +110,7 @@ mod tests {
         assert_eq!((order.overtakes(elsewhere), order.overtakes(inside)), (None, None));
         assert_eq!(order.overtakes(second), None);
         let seen = order.overtakes(third);
-        assert_eq!(seen.as_deref(), Some("it lets arrival 3 (critical) go before arrival 2 (critical)"));
+        assert_eq!(seen.as_deref(), Some("it lets arrival 3 (sheddable-plus) go before arrival 2 (critical)"));
         let seen = order.overtakes(first);
         assert_eq!(seen.as_deref(), Some("it lets arrival 1 (sheddable) go before arrival 2 (critical)"));
         order.leaves(second);
@@ -126,7 +127,10 @@ mod tests {
         order.waits(waiting);
         let arriving = order.arrives(LANE, Criticality::CriticalPlus);
         assert_eq!(order.overtakes(arriving), None);
+        // Within a class the engine decides by what can still be met.
         let arriving = order.arrives(LANE, Criticality::Critical);
+        assert_eq!(order.overtakes(arriving), None);
+        let arriving = order.arrives(LANE, Criticality::Sheddable);
         assert!(order.overtakes(arriving).is_some());
     }
 }
