@@ -45,8 +45,10 @@ pub fn advise(outcome: Outcome, wait: Option<Duration>, storm: bool, random: &mu
         }
         Outcome::Unauthenticated => Some(Form::Auth),
         Outcome::ModelNotFound | Outcome::InvalidRequest | Outcome::TooLarge => Some(Form::StopHard),
-        Outcome::DeadlineUnmeetable => Some(Form::Stop(stop_wait(random))),
-        Outcome::CapacityExhausted => Some(wait_or_stop(wait.unwrap_or(SHORTEST_WAIT), random)),
+        Outcome::DeadlineUnmeetable | Outcome::RetryBudgetExhausted => Some(Form::Stop(stop_wait(random))),
+        Outcome::CapacityExhausted | Outcome::DuplicateInFlight => {
+            Some(wait_or_stop(wait.unwrap_or(SHORTEST_WAIT), random))
+        }
         Outcome::UpstreamErrorRetried => Some(Form::WaitStop(stop_wait(random))),
         Outcome::MemoryFull
         | Outcome::NoHealthyDeployment

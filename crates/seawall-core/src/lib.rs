@@ -16,6 +16,8 @@ pub mod health;
 pub mod id;
 pub mod load;
 pub mod outcome;
+pub mod past;
+pub mod patience;
 pub mod permit;
 pub mod queue;
 pub mod random;

@@ -33,6 +33,10 @@ pub enum Outcome {
     CapacityExhausted,
     /// The model has no deployment that this tenant may use and that can be tried.
     NoHealthyDeployment,
+    /// The same request is under way, and its answer cannot be shared any more.
+    DuplicateInFlight,
+    /// A repeat of a request that failed at an upstream, which neither its budget nor the bound on its attempts allows.
+    RetryBudgetExhausted,
     /// The upstream failed and no second attempt was made.
     UpstreamError,
     /// The upstream was silent for too long and no second attempt was made.
@@ -45,7 +49,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// Every outcome, for tables and metrics.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::Served,
         Self::ClientError,
         Self::Truncated,
@@ -60,6 +64,8 @@ impl Outcome {
         Self::Draining,
         Self::DeadlineUnmeetable,
         Self::CapacityExhausted,
+        Self::DuplicateInFlight,
+        Self::RetryBudgetExhausted,
         Self::NoHealthyDeployment,
         Self::UpstreamError,
         Self::UpstreamTimeout,
@@ -84,6 +90,8 @@ impl Outcome {
             Self::Draining => "draining",
             Self::DeadlineUnmeetable => "deadline_unmeetable",
             Self::CapacityExhausted => "capacity_exhausted",
+            Self::DuplicateInFlight => "duplicate_in_flight",
+            Self::RetryBudgetExhausted => "retry_budget_exhausted",
             Self::NoHealthyDeployment => "no_healthy_deployment",
             Self::UpstreamError => "upstream_error",
             Self::UpstreamTimeout => "upstream_timeout",
@@ -103,6 +111,8 @@ impl Outcome {
             | Self::InvalidRequest
             | Self::TooLarge
             | Self::SlowUpload
+            | Self::DuplicateInFlight
+            | Self::RetryBudgetExhausted
             | Self::DeadlineUnmeetable => Cause::Caller,
             Self::MemoryFull | Self::Draining | Self::CapacityExhausted => Cause::Service,
             Self::Truncated

@@ -108,6 +108,7 @@ fn arrival(app: &App, tenant: TenantId, pool: PoolId, signals: &ClientSignals<'_
         criticality: signals.criticality.unwrap_or_default(),
         deadline: signals.deadline.map(|span| app.clock().now() + span),
         patience: signals.patience,
+        identity: None,
     }
 }
 

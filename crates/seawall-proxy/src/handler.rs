@@ -86,7 +86,9 @@ async fn attend(
         let dispatch = match output {
             Some(Output::Dispatch(dispatch)) => dispatch,
             Some(Output::Respond(respond)) => return Ready::Refused(respond, failure),
-            Some(Output::Notice(_)) | None => return Ready::Early(lost()),
+            Some(Output::Notice(_) | Output::Join(_) | Output::Cancel(_) | Output::Forget(_)) | None => {
+                return Ready::Early(lost());
+            }
         };
         let deployment = dispatch.permit.deployment();
         guard.record().attempts = dispatch.permit.number();
@@ -251,6 +253,8 @@ fn refuse_early(early: &Early, mut guard: RequestGuard, audience: Audience) -> R
 const fn message(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::CapacityExhausted => "All capacity for this model is in use.",
+        Outcome::DuplicateInFlight => "The same request is being answered already, and that answer cannot be shared.",
+        Outcome::RetryBudgetExhausted => "The same request failed before, and no further attempt is made for it now.",
         Outcome::NoHealthyDeployment => "No deployment of this model can be reached.",
         Outcome::UpstreamError => "The model's server failed to answer.",
         Outcome::UpstreamTimeout => "The model's server was silent for too long.",

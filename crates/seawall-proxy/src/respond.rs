@@ -176,6 +176,8 @@ fn status(refusal: &Refusal<'_>, form: Form, overload: OverloadStatus) -> Status
 pub const fn words(outcome: Outcome) -> (&'static str, &'static str) {
     match outcome {
         Outcome::CapacityExhausted => ("service_unavailable_error", "capacity_exhausted"),
+        Outcome::DuplicateInFlight => ("conflict_error", "duplicate_in_flight"),
+        Outcome::RetryBudgetExhausted => ("rate_limit_error", "retry_budget_exhausted"),
         Outcome::NoHealthyDeployment => ("server_error", "no_healthy_deployment"),
         Outcome::UpstreamTimeout => ("server_error", "upstream_timeout"),
         Outcome::UpstreamErrorRetried => ("server_error", "upstream_error_retried"),

@@ -31,6 +31,8 @@ pub struct Facts {
     pub criticality: Criticality,
     /// What it is for: a document, or an account. Two requests for the same have the same key.
     pub key: u64,
+    /// What its body says: two requests with the same content ask for the same.
+    pub content: u64,
     /// Its work at full speed.
     pub work: Nanos,
     /// Tokens of its prompt.
@@ -78,8 +80,6 @@ pub struct Call {
     pub(crate) abandoned: bool,
     /// When its answer is there; `u64::MAX`: nobody has given one yet.
     pub(crate) answer_at: Nanos,
-    /// Permits that were used for it, for the checker.
-    pub(crate) permits: u8,
 }
 
 impl Call {
@@ -144,6 +144,11 @@ impl Calls {
         }
         self.requests.push((facts, 1));
         RequestId(u32::try_from(self.requests.len() - 1).expect("fewer than 2^32 requests are under way"))
+    }
+
+    /// One holder more.
+    pub(crate) fn hold_request(&mut self, request: RequestId) {
+        self.requests[request.0 as usize].1 += 1;
     }
 
     /// One holder less; the last one gives the place back.

@@ -84,7 +84,12 @@ impl Context<'_> {
         self.core.calls.open_request(facts)
     }
 
-    /// Its sender is done with a request.
+    /// Somebody else holds a request, too, until [`Context::release`].
+    pub fn hold(&mut self, request: RequestId) {
+        self.core.calls.hold_request(request);
+    }
+
+    /// Its sender, or who holds it, is done with a request.
     pub fn release(&mut self, request: RequestId) {
         self.core.calls.release_request(request);
     }
@@ -113,14 +118,13 @@ impl Context<'_> {
             body: 0,
             abandoned: false,
             answer_at: Nanos::MAX,
-            permits: 0,
         })
     }
 
     /// Asks another actor with a call like this one; `from` is set here.
     pub fn send_call(&mut self, call: Call) -> CallId {
         let to = call.to;
-        let call = Call { from: self.me, state: 0, abandoned: false, answer_at: Nanos::MAX, permits: 0, ..call };
+        let call = Call { from: self.me, state: 0, abandoned: false, answer_at: Nanos::MAX, ..call };
         if let Some(what) = self.core.permits.attempt(self.me) {
             self.violation(&what);
         }
@@ -195,11 +199,8 @@ impl Context<'_> {
         self.core.permits.enforce(self.me);
     }
 
-    /// Uses a permit up for an attempt of this call, which follows.
-    pub(crate) fn use_permit(&mut self, permit: AttemptPermit, inbound: CallId) {
-        let Some(call) = self.core.calls.get_mut(inbound) else { return };
-        call.permits = call.permits.saturating_add(1);
-        let attempts = u32::from(call.permits);
+    /// Uses a permit up for an attempt, which follows; `attempts`: how many its flight has had, this one included.
+    pub(crate) fn use_permit(&mut self, permit: AttemptPermit, attempts: u32) {
         let seen = self.core.permits.used(self.me, &permit, attempts);
         drop(permit);
         self.violations(seen);

@@ -23,6 +23,25 @@ pub struct Arrival {
     pub deadline: Option<Instant>,
     /// How long the caller says it waits for a first byte; it may only lower the pool's patience.
     pub patience: Option<Duration>,
+    /// What tells whether it asks for the same as another one; `None`: it never does.
+    pub identity: Option<Identity>,
+}
+
+/// What tells whether two arrivals ask for the same, and what a client says about that itself.
+///
+/// Both numbers are hashes, wide enough that no two requests have the same by chance, of everything that decides the answer:
+/// tenant and key scope, method, path, version of the interface, headers that matter, model, whether a stream is asked
+/// for, and the body. The engine compares them and knows nothing of what they were made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Over all that, the body included.
+    pub fingerprint: u128,
+    /// Over the key by which the client itself says what is the same, in its own scope; `None`: it gave none.
+    pub key: Option<u128>,
+    /// How often the client says that it has asked for this before.
+    pub previous_attempts: u32,
+    /// Whether the client is one that asks again by itself: it counts its attempts, or gives keys.
+    pub may_repeat: bool,
 }
 
 /// Something happened.
@@ -33,12 +52,15 @@ pub enum Input {
     /// A request arrived at another router, beside which the host stands and looks on, and that one sends it to this
     /// deployment. Where it is enforced after all, or the deployment is of another pool, this is a plain arrival.
     Mirrored(Arrival, DeploymentId),
-    /// The attempt of this request got an answer that is being relayed: there is no second attempt from here on.
+    /// The attempt of this flight got an answer that is being relayed: there is no second attempt from here on.
     AttemptHeaders(RequestId),
-    /// The attempt of this request ended.
+    /// The attempt of this flight ended.
     AttemptEnded(RequestId, AttemptEnd),
-    /// The client of this request left. The host has already ended the attempt, if there was one.
+    /// The client of this request left. Where the request has no identity, the host has already ended the attempt, if there
+    /// was one; else it goes on until it ends or [`Output::Cancel`] comes.
     ClientGone(RequestId),
+    /// The answer of this flight is longer than what the host keeps of one: nobody can join any more.
+    Sealed(RequestId),
     /// From here on this is enforced, or only observed: what arrives, and what waits for its first attempt. An id that is
     /// not in the settings is ignored.
     Switch(Scope, Mode),
@@ -64,6 +86,12 @@ pub enum Output {
     Dispatch(Dispatch),
     /// The request has ended.
     Respond(Respond),
+    /// Answer this request with what a flight gets, from its beginning on.
+    Join(Join),
+    /// End the attempt of this flight, and report its end: nobody waits for it.
+    Cancel(RequestId),
+    /// Nobody will join this flight any more: what is kept of its answer can go. Comes once for each flight with an identity.
+    Forget(RequestId),
     /// Worth a line in the log.
     Notice(Notice),
 }
@@ -74,6 +102,8 @@ impl Output {
         match self {
             Self::Dispatch(dispatch) => Some(dispatch.permit.request()),
             Self::Respond(respond) => Some(respond.request),
+            Self::Join(join) => Some(join.request),
+            Self::Cancel(flight) | Self::Forget(flight) => Some(*flight),
             Self::Notice(_) => None,
         }
     }
@@ -90,6 +120,15 @@ pub struct Dispatch {
     pub deadline: Option<Instant>,
     /// Whether a pooled connection must not be used, because the last one turned out to be stale.
     pub fresh_connection: bool,
+}
+
+/// Who is answered with what a flight gets. The flight may have ended: then its answer is kept by the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Join {
+    /// Who joins.
+    pub request: RequestId,
+    /// The request that began the flight; its client may have left.
+    pub flight: RequestId,
 }
 
 /// The one ending of a request.
@@ -110,6 +149,14 @@ pub struct Respond {
     /// The first thing that enforcing would have done to an observed request; `None` where it would have done nothing,
     /// and for every enforced request.
     pub observed: Option<Verdict>,
+}
+
+impl Respond {
+    /// An ending without an attempt, a wait or advice.
+    pub(super) const fn plain(request: RequestId, outcome: Outcome) -> Self {
+        let (form, deployment, observed) = (None, None, None);
+        Self { request, outcome, form, attempts: 0, deployment, queued: Duration::ZERO, observed }
+    }
 }
 
 /// What enforcing would have done to a request that was observed.

@@ -34,7 +34,7 @@ impl Engine {
         self.wake(now, live.pool, false);
     }
 
-    fn await_expiry(&mut self, now: Instant, request: RequestId, expires: Instant) {
+    pub(super) fn await_expiry(&mut self, now: Instant, request: RequestId, expires: Instant) {
         let Some(live) = self.requests.get_mut(&request) else { return };
         let since = live.waits_since().unwrap_or(now);
         live.phase = Phase::Waiting { since, expires };
@@ -75,7 +75,7 @@ impl Engine {
                 let Routed::To { member, on_trial } = self.route(now, &live) else { continue };
                 let pool = &mut self.pools[id.index()];
                 let payment = match lane.payer {
-                    None => Payment::Admission,
+                    None => live.first_payment(),
                     Some(payer) if pool.not_sent_bucket.withdraw(now, payer) => Payment::NotSentBucket,
                     Some(_) => {
                         unpaid = true;
@@ -121,6 +121,8 @@ impl Engine {
                     self.serve_line(now, pool);
                 }
                 Deadline::Shadow(request) => self.shadow_expired(now, request),
+                Deadline::Left(flight) => self.hold_is_over(now, flight),
+                Deadline::Kept(flight) => self.drop_kept(flight),
                 Deadline::Queue(request) => self.look_at_wait(now, request),
             }
         }

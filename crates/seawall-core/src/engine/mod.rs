@@ -11,13 +11,14 @@
 //! relay an answer, and exactly one of [`Input::AttemptEnded`] and [`Input::ClientGone`] when it is over. Every arrival
 //! ends in exactly one [`Output::Respond`]. Inputs about a request that has ended are ignored: the two sides may cross.
 
+mod flight;
 mod io;
 mod line;
 mod observe;
 mod pool;
 mod view;
 
-pub use io::{Arrival, Dispatch, Input, Notice, Output, Respond, Scope, Verdict};
+pub use io::{Arrival, Dispatch, Identity, Input, Join, Notice, Output, Respond, Scope, Verdict};
 pub use view::{DeploymentView, PoolView};
 
 use crate::advice::{self, Form};
@@ -27,6 +28,7 @@ use crate::health::Health;
 use crate::id::{AttemptId, DeploymentId, PoolId, RequestId, TenantId};
 use crate::load::PeakEwma;
 use crate::outcome::Outcome;
+use crate::past::Entry;
 use crate::permit::{AttemptPermit, Payment};
 use crate::queue::{Bound, Lane, Place};
 use crate::random::Random;
@@ -35,6 +37,7 @@ use crate::time::{Duration, Instant};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
+use flight::{Flights, Recognised};
 use observe::Shadow;
 use pool::{Eligibility, Member, Pool, Routed};
 
@@ -60,7 +63,9 @@ pub const STEPS: [&str; 12] = [
 pub struct Engine {
     pools: Vec<Pool>,
     tenants: Vec<Tenant>,
+    /// The flights that have not ended, by the request that began each.
     requests: BTreeMap<RequestId, Live>,
+    flights: Flights,
     outputs: VecDeque<Output>,
     deadlines: BTreeSet<(Instant, Deadline)>,
     random: Random,
@@ -86,11 +91,29 @@ enum Deadline {
     Shadow(RequestId),
     /// The line of this pool has to be looked at.
     Pool(PoolId),
+    /// Nobody has come back for this flight.
+    Left(RequestId),
+    /// Nobody has come for the answer of this flight.
+    Kept(RequestId),
 }
 
-/// A request that has not ended.
+/// A flight that has not ended.
 #[derive(Clone, Copy, Debug)]
 struct Live {
+    /// `None`: nobody can join it.
+    identity: Option<Identity>,
+    /// Whether the client that began it still waits.
+    leader: bool,
+    /// How many others wait for its answer.
+    waiters: u32,
+    /// Whether nobody can join any more.
+    is_sealed: bool,
+    /// Until when it is held for who comes back, where nobody waits for it.
+    left_until: Instant,
+    /// What is known of the twin that it repeats.
+    prior: Option<Entry>,
+    /// Whether its first attempt has been paid from the retry budget.
+    paid: bool,
     tenant: TenantId,
     pool: PoolId,
     place: Place,
@@ -128,6 +151,21 @@ impl Live {
             Some(deadline) if deadline < patience_ends => Place { bound: Bound::Deadline, due: deadline, ..self.place },
             _ => Place { bound: Bound::Patience, due: patience_ends, ..self.place },
         }
+    }
+
+    /// Attempts of its twins that reached an upstream of late.
+    fn prior_attempts(&self) -> u32 {
+        self.prior.map_or(0, |known| known.attempts)
+    }
+
+    /// Whether it goes on although nobody waits for it.
+    const fn is_left(&self) -> bool {
+        self.identity.is_some() && !self.leader && self.waiters == 0
+    }
+
+    /// What pays for its first attempt.
+    const fn first_payment(&self) -> Payment {
+        if self.paid { Payment::RetryBudget } else { Payment::Admission }
     }
 
     const fn waits_since(&self) -> Option<Instant> {
@@ -179,6 +217,7 @@ impl Engine {
             pools: pools.map(|(pool, members)| Pool::new(now, pool.clone(), members)).collect(),
             tenants: settings.tenants.iter().map(&mut tenant_of).collect(),
             requests: BTreeMap::new(),
+            flights: Flights::default(),
             outputs: VecDeque::new(),
             deadlines: BTreeSet::new(),
             random: Random::new(settings.seed),
@@ -201,6 +240,7 @@ impl Engine {
             Input::AttemptHeaders(request) => self.headers(now, request),
             Input::AttemptEnded(request, end) => self.attempt_ended(now, request, end),
             Input::ClientGone(request) => self.client_gone(now, request),
+            Input::Sealed(flight) => self.seal(flight),
             Input::Switch(scope, mode) => self.switch(now, scope, mode),
             Input::Drain => self.draining = true,
             Input::Tick => {}
@@ -219,20 +259,66 @@ impl Engine {
 
     /// Requests that have not ended.
     pub fn live(&self) -> usize {
+        self.requests.values().filter(|live| live.leader).count() + self.flights.joined()
+    }
+
+    /// Flights that have not ended: what waits in a line or is tried, whoever waits for it.
+    pub fn flights(&self) -> usize {
         self.requests.len()
     }
 
     /// Step 5, admit: refuse, wait, or go on. An arrival under an id that is in use is a mistake of the host and ignored.
     /// `sent_to`: where it goes if it is observed, where the host has decided that.
     fn admit(&mut self, now: Instant, arrival: &Arrival, sent_to: Option<DeploymentId>) {
-        if self.requests.contains_key(&arrival.request) {
+        let request = arrival.request;
+        if self.requests.contains_key(&request) || self.flights.is_waiting(request) {
             return;
         }
-        let pool = self.pools.get(arrival.pool.index());
-        let (Some(pool), Some(tenant)) = (pool, self.tenants.get(arrival.tenant.index())) else {
-            return self.refuse_unknown(arrival.request);
-        };
-        let patience = pool.settings.queue.patience;
+        let Some(live) = self.begin(now, arrival) else { return self.refuse_unknown(request) };
+        if self.draining {
+            self.requests.insert(request, live);
+            return self.finish(now, request, Outcome::Draining, None, false);
+        }
+        if live.observed {
+            // Observing joins nobody.
+            self.requests.insert(request, Live { is_sealed: true, ..live });
+            return self.forward(now, request, sent_to);
+        }
+        let recognised = self.recognise(now, arrival);
+        match recognised {
+            Recognised::Joins(flight) => return self.join(now, arrival, flight),
+            Recognised::Beside => return self.refuse_beside(arrival),
+            Recognised::First | Recognised::Again(_) => {}
+        }
+        self.requests.insert(request, live);
+        if let Some(identity) = live.identity {
+            self.flights.open(request, identity);
+        }
+        if let Recognised::Again(known) = recognised
+            && !self.stands_as_repeat(now, arrival, known)
+        {
+            return self.finish(now, request, Outcome::RetryBudgetExhausted, None, true);
+        }
+        if arrival.deadline.is_some_and(|deadline| deadline <= now) {
+            return self.finish(now, request, Outcome::DeadlineUnmeetable, None, false);
+        }
+        // This overtakes nobody: the line is served after every input and at every wake-up, so who waits now has no
+        // room, or no payment yet, and is not in the way.
+        let live = self.requests[&request];
+        match self.route(now, &live) {
+            Routed::To { member, on_trial } => {
+                self.dispatch(now, request, Plan::new(member, on_trial, live.first_payment()));
+            }
+            Routed::NonePermitted => self.finish(now, request, Outcome::NoHealthyDeployment, None, false),
+            Routed::NoRoom => self.wait(now, request),
+        }
+    }
+
+    /// The flight that an arrival begins; `None`: its pool or tenant is not in the settings.
+    fn begin(&mut self, now: Instant, arrival: &Arrival) -> Option<Live> {
+        let pool = self.pools.get(arrival.pool.index())?;
+        let tenant = self.tenants.get(arrival.tenant.index())?;
+        let patience = pool.patience_of(arrival.tenant);
         let place = Place {
             criticality: arrival.criticality.clamped(tenant.ceiling),
             bound: Bound::Patience,
@@ -240,7 +326,14 @@ impl Engine {
             sequence: self.next_sequence,
         };
         self.next_sequence += 1;
-        let live = Live {
+        Some(Live {
+            identity: arrival.identity,
+            leader: true,
+            waiters: 0,
+            is_sealed: false,
+            left_until: Instant::MAX,
+            prior: None,
+            paid: false,
             tenant: arrival.tenant,
             pool: arrival.pool,
             place,
@@ -255,37 +348,14 @@ impl Engine {
             observed: [pool.settings.mode, tenant.mode].contains(&Mode::Observe),
             shadow: Shadow::Out,
             verdict: None,
-        };
-        self.requests.insert(arrival.request, live);
-        if self.draining {
-            return self.finish(now, arrival.request, Outcome::Draining, None, false);
-        }
-        if live.observed {
-            return self.forward(now, arrival.request, sent_to);
-        }
-        if arrival.deadline.is_some_and(|deadline| deadline <= now) {
-            return self.finish(now, arrival.request, Outcome::DeadlineUnmeetable, None, false);
-        }
-        // This overtakes nobody: the line is served after every input and at every wake-up, so who waits now has no
-        // room, or no payment yet, and is not in the way.
-        match self.route(now, &live) {
-            Routed::To { member, on_trial } => {
-                self.dispatch(now, arrival.request, Plan::new(member, on_trial, Payment::Admission));
-            }
-            Routed::NonePermitted => {
-                self.finish(now, arrival.request, Outcome::NoHealthyDeployment, None, false);
-            }
-            Routed::NoRoom => self.wait(now, arrival.request),
-        }
+        })
     }
 
     /// Answers an arrival whose pool or tenant is not in the settings.
     fn refuse_unknown(&mut self, request: RequestId) {
         let outcome = Outcome::ModelNotFound;
         let form = advice::advise(outcome, None, false, &mut self.random);
-        let (attempts, deployment, queued, observed) = (0, None, Duration::ZERO, None);
-        let respond = Respond { request, outcome, form, attempts, deployment, queued, observed };
-        self.outputs.push_back(Output::Respond(respond));
+        self.respond(Respond { form, ..Respond::plain(request, outcome) });
     }
 
     /// Step 7, route.
@@ -298,6 +368,9 @@ impl Engine {
     /// Step 8, dispatch: mints the permit of an attempt that is paid for.
     fn dispatch(&mut self, now: Instant, request: RequestId, plan: Plan) {
         let Plan { member, on_trial, payment, fresh_connection } = plan;
+        if let Some(live) = self.requests.get(&request).filter(|live| live.is_left()) {
+            self.count_left_waiting(live.pool, false);
+        }
         let Some(live) = self.requests.get_mut(&request) else { return };
         let pool = &mut self.pools[live.pool.index()];
         if !live.observed {
@@ -360,6 +433,9 @@ impl Engine {
         }
         self.shadow_end(request, end);
         self.observe(now, &live, member, on_trial, end);
+        if self.ended_given_up(now, request, &live, end) {
+            return self.serve_line(now, live.pool);
+        }
         match end.repeatability() {
             Repeatability::Repeatable | Repeatability::NeverStarted if live.observed => {
                 self.end_observed(now, &live, request, end);
@@ -450,19 +526,23 @@ impl Engine {
 
     fn may_try_again(&self, now: Instant, live: &Live) -> bool {
         let most = self.pools[live.pool.index()].settings.retry.max_attempts;
-        live.attempts < most && live.deadline.is_none_or(|deadline| deadline > now)
+        live.prior_attempts() + live.attempts < most && live.deadline.is_none_or(|deadline| deadline > now)
     }
 
     /// A client that waits in the line left.
     fn leave_waiting(&mut self, now: Instant, request: RequestId) {
-        let phase = self.requests.get(&request).map(|live| live.phase);
-        if matches!(phase, Some(Phase::Waiting { .. })) {
+        let Some(live) = self.requests.get(&request) else { return };
+        if live.identity.is_none() && matches!(live.phase, Phase::Waiting { .. }) {
             self.finish(now, request, Outcome::ClientGone, None, false);
         }
     }
 
     fn client_gone(&mut self, now: Instant, request: RequestId) {
+        self.leave_flight(now, request);
         let Some(live) = self.requests.get(&request).copied() else { return };
+        if live.identity.is_some() {
+            return self.leader_left(now, request);
+        }
         if let Phase::Running { member, on_trial, .. } = live.phase {
             self.shadow_end(request, AttemptEnd::ClientGone);
             self.observe(now, &live, member, on_trial, AttemptEnd::ClientGone);
@@ -477,7 +557,7 @@ impl Engine {
         self.leave_line(request, &live);
         let queued = live.queued + live.waits_since().map_or(Duration::ZERO, |since| now.since(since));
         let form: Option<Form> = advice::advise(outcome, wait, storm, &mut self.random);
-        self.outputs.push_back(Output::Respond(Respond {
+        let respond = Respond {
             request,
             outcome,
             form,
@@ -485,7 +565,13 @@ impl Engine {
             deployment: live.last,
             queued,
             observed: live.verdict.or_else(|| live.overrun(now)),
-        }));
+        };
+        if live.leader {
+            self.respond(respond);
+        }
+        if live.identity.is_some() {
+            self.land(now, request, &live, respond);
+        }
     }
 
     fn eligibility(&self, live: &Live) -> Eligibility {

@@ -7,6 +7,7 @@ use crate::engine::io::Notice;
 use crate::health::{self, Health, HealthState, Verdict};
 use crate::id::{DeploymentId, RequestId, TenantId};
 use crate::load::PeakEwma;
+use crate::patience::Patience;
 use crate::queue::{Bound, Headroom, Lane, Place, Queue, Turn};
 use crate::random::Random;
 use crate::rate::BestRate;
@@ -16,6 +17,7 @@ use crate::settings::{Capacity, DeploymentSettings, EjectionSettings, PoolSettin
 use crate::time::{Duration, Instant};
 use crate::window::Window;
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
@@ -36,6 +38,10 @@ pub(super) struct Pool {
     pub(super) retry_budget: Budget,
     pub(super) not_sent_bucket: Budget,
     completions: Window,
+    /// Attempts that ended of late, and those of them that failed.
+    ends: Window,
+    failures: Window,
+    patience: BTreeMap<TenantId, Patience>,
     best_rate: BestRate,
     service: ServiceTimes,
     started: Instant,
@@ -97,6 +103,9 @@ impl Pool {
             retry_budget: Budget::new(retry.budget_percent, retry.floor_per_second, retry.window),
             not_sent_bucket: Budget::new(retry.not_sent_percent, retry.floor_per_second, retry.window),
             completions: Window::new(Duration::from_secs(10)),
+            ends: Window::new(Duration::from_secs(10)),
+            failures: Window::new(Duration::from_secs(10)),
+            patience: BTreeMap::new(),
             best_rate: BestRate::default(),
             service: ServiceTimes::default(),
             queue: Queue::default(),
@@ -242,6 +251,7 @@ impl Pool {
         let (ejection, mode) = (self.settings.ejection.clone(), self.settings.mode);
         let state = &mut self.members[member];
         let deployment = state.id;
+        self.ends.add(now, 1);
         match end.health() {
             HealthEffect::Success => {
                 self.completions.add(now, 1);
@@ -254,10 +264,13 @@ impl Pool {
                 }
                 None
             }
-            HealthEffect::Failure => match state.health.failed(now, &ejection, on_trial) {
-                Verdict::Keep => None,
-                Verdict::Eject => self.eject_or_keep(now, member, &ejection, random),
-            },
+            HealthEffect::Failure => {
+                self.failures.add(now, 1);
+                match state.health.failed(now, &ejection, on_trial) {
+                    Verdict::Keep => None,
+                    Verdict::Eject => self.eject_or_keep(now, member, &ejection, random),
+                }
+            }
         }
     }
 
@@ -350,6 +363,27 @@ impl Pool {
     pub(super) fn can_serve_in_time(&mut self, now: Instant, place: Place, ahead: usize) -> bool {
         let headroom = self.headroom().of(place.bound);
         self.best_drain(now, ahead).is_none_or(|wait| now + wait + headroom <= place.due)
+    }
+
+    /// How long a request of this tenant may wait in the line.
+    pub(super) fn patience_of(&self, tenant: TenantId) -> Duration {
+        let told = self.settings.queue.patience;
+        self.patience.get(&tenant).and_then(Patience::learned).map_or(told, |learned| learned.min(told))
+    }
+
+    /// A client of this tenant left after this time, and has not come back.
+    pub(super) fn has_left(&mut self, tenant: TenantId, after: Duration) {
+        self.patience.entry(tenant).or_default().observe(after);
+    }
+
+    /// Whether somebody waits, or more than a tenth of the attempts of the last seconds have failed.
+    pub(super) fn has_trouble(&mut self, now: Instant) -> bool {
+        !self.queue.is_empty() || self.failures.sum(now) * 10 > self.ends.sum(now)
+    }
+
+    /// How long an answer that is under way is expected to take at the most.
+    pub(super) fn expected_answer(&self) -> Duration {
+        self.service.headroom()
     }
 
     /// Whose turn it is in a lane of the line.

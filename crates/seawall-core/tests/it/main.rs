@@ -4,6 +4,7 @@
 mod capacity;
 mod conformance;
 mod ejection;
+mod flights;
 mod life;
 mod line;
 mod observe;

@@ -169,6 +169,7 @@ impl<'a> Host<'a> {
                     );
                 }
                 Output::Notice(_) => {}
+                Output::Join(_) | Output::Cancel(_) | Output::Forget(_) => unreachable!("nothing here has an identity"),
             }
         }
         let view = &self.engine.view(self.now)[0];

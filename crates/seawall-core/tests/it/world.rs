@@ -105,6 +105,10 @@ pub(crate) struct World {
     in_flight: Vec<u32>,
     relayed: BTreeSet<RequestId>,
     made: BTreeMap<RequestId, u32>,
+    /// Who was answered with what somebody else's flight got.
+    pub(crate) joins: BTreeMap<RequestId, RequestId>,
+    pub(crate) cancelled: Vec<(Instant, RequestId)>,
+    pub(crate) forgotten: BTreeSet<RequestId>,
 }
 
 impl World {
@@ -130,6 +134,9 @@ impl World {
             in_flight: vec![0; count],
             relayed: BTreeSet::new(),
             made: BTreeMap::new(),
+            joins: BTreeMap::new(),
+            cancelled: Vec::new(),
+            forgotten: BTreeSet::new(),
         }
     }
 
@@ -221,7 +228,10 @@ impl World {
                 }
             }
             Event::Gone(request) => {
-                self.stop(request);
+                // What can be joined goes on until the engine says otherwise.
+                if self.arrivals.get(&request).is_none_or(|arrival| arrival.identity.is_none()) {
+                    self.stop(request);
+                }
                 self.engine.handle(self.now, Input::ClientGone(request));
             }
             Event::Drain => self.engine.handle(self.now, Input::Drain),
@@ -249,6 +259,16 @@ impl World {
                     self.attempts.push(Attempt { request, deployment, at: self.now, payment, number });
                 }
                 Output::Respond(respond) => self.respond(respond),
+                Output::Join(join) => {
+                    assert!(self.joins.insert(join.request, join.flight).is_none(), "one flight for one request");
+                }
+                Output::Cancel(flight) => {
+                    assert!(self.running.contains_key(&flight), "what is cancelled runs");
+                    self.cancelled.push((self.now, flight));
+                    self.stop(flight);
+                    self.engine.handle(self.now, Input::AttemptEnded(flight, AttemptEnd::ClientGone));
+                }
+                Output::Forget(flight) => assert!(self.forgotten.insert(flight), "a flight is forgotten once"),
                 Output::Notice(notice) => self.notices.push((self.now, notice)),
             }
         }
@@ -261,7 +281,8 @@ impl World {
         deployment: DeploymentId,
         deadline: Option<Instant>,
     ) {
-        assert!(!self.responses.contains_key(&request), "no attempt after the answer");
+        let left = |(_, respond): &(Instant, Respond)| respond.outcome == Outcome::ClientGone;
+        assert!(self.responses.get(&request).is_none_or(left), "no attempt after the answer");
         assert!(!self.relayed.contains(&request), "no attempt after the first byte");
         assert!(!self.running.contains_key(&request), "one attempt at a time");
         let arrival = &self.arrivals[&request];
@@ -292,9 +313,12 @@ impl World {
     }
 
     fn respond(&mut self, respond: Respond) {
-        assert!(!self.running.contains_key(&respond.request), "no answer while an attempt runs");
-        let made = self.made.get(&respond.request).copied().unwrap_or(0);
-        assert_eq!(made, respond.attempts, "the attempts are what was dispatched");
+        let flight = self.joins.get(&respond.request).copied().unwrap_or(respond.request);
+        if respond.outcome != Outcome::ClientGone {
+            assert!(!self.running.contains_key(&flight), "no answer while an attempt runs");
+            let made = self.made.get(&flight).copied().unwrap_or(0);
+            assert_eq!(made, respond.attempts, "the attempts are what was dispatched");
+        }
         assert!(respond.observed.is_none() || is_observed(&self.settings, &self.arrivals[&respond.request]));
         let before = self.responses.insert(respond.request, (self.now, respond));
         assert!(before.is_none(), "one answer for one request");
@@ -339,7 +363,7 @@ impl World {
     /// Every arrival was answered and nothing is left anywhere.
     pub(crate) fn assert_settled(&self) {
         assert_eq!(self.responses.len(), self.arrivals.len(), "every arrival ends");
-        assert_eq!(self.engine.live(), 0);
+        assert_eq!((self.engine.live(), self.engine.flights()), (0, 0));
         for pool in self.engine.view(self.now) {
             assert_eq!((pool.waiting, pool.would_wait), (0, 0));
             assert!(pool.deployments.iter().all(|deployment| (deployment.in_flight, deployment.would_run) == (0, 0)));
@@ -368,6 +392,7 @@ pub(crate) fn request(id: u64) -> Arrival {
         criticality: Criticality::Critical,
         deadline: None,
         patience: None,
+        identity: None,
     }
 }
 

@@ -171,6 +171,7 @@ impl PopulationActor {
         let now = context.now();
         let drawn = work.map_or(0, |work| self.streams.work.lognormal(work.mean.nanos, work.sigma));
         let (key, work_nanos, is_repeat) = self.key(now, drawn);
+        let body = if self.accounts > 0 { self.next_content() } else { key };
         let model = self.models[self.streams.keys.below(self.models.len())];
         let facts = Facts {
             number: 0,
@@ -178,6 +179,7 @@ impl PopulationActor {
             model,
             criticality: self.settings.criticality,
             key,
+            content: body,
             work: work_nanos,
             prompt_tokens: work.map_or(0, |work| work.prompt_tokens),
             output_tokens: work.map_or(0, |work| work.output_tokens),
@@ -190,14 +192,19 @@ impl PopulationActor {
         self.submit(Later { facts, resubmissions: 0, is_repeat }, context);
     }
 
+    /// What the body of a request says that is like no other's.
+    fn next_content(&mut self) -> u64 {
+        self.next_key += 1;
+        mix(self.name_hash.wrapping_add(self.next_key))
+    }
+
     /// What a request is for, its work, and whether it asks again: the same document has the same work.
     fn key(&mut self, now: Nanos, work: Nanos) -> (u64, Nanos, bool) {
         if self.accounts > 0 {
             let account = self.streams.keys.below(self.accounts as usize) as u64;
             return (account_key(self.name_hash, account), work, false);
         }
-        self.next_key += 1;
-        let new = (mix(self.name_hash.wrapping_add(self.next_key)), work, false);
+        let new = (self.next_content(), work, false);
         if self.settings.repeat_share <= 0.0 {
             return new;
         }
@@ -246,7 +253,6 @@ impl PopulationActor {
             body: 0,
             abandoned: false,
             answer_at: u64::MAX,
-            permits: 0,
         });
         live.outbound = Some(outbound);
         if let Some(timeouts) = &mut self.timeouts {

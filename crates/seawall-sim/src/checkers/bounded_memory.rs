@@ -54,6 +54,7 @@ pub(super) mod tests {
             model: 0,
             criticality: seawall_cases::scenario::Criticality::Critical,
             key: 0,
+            content: 0,
             work: 0,
             prompt_tokens: 0,
             output_tokens: 0,

@@ -1,12 +1,12 @@
-//! Law 1: Seawall makes no attempt without a permit, and never more than two for one arrival.
+//! Law 1: Seawall makes no attempt without a permit, and never more than two for one flight.
 //!
-//! The attempts of one *distinct* request are bounded once the engine recognises repeats; until then an arrival is all
-//! that it knows.
+//! The attempts of one *distinct* request are bounded where the engine recognises its repeats; the figures of a case count
+//! them.
 
 use crate::calls::ActorId;
 use seawall_core::permit::AttemptPermit;
 
-/// Attempts for one arrival at the most.
+/// Attempts for one flight at the most.
 const MOST_ATTEMPTS: u32 = 2;
 
 /// Permits that were given and not used yet, for each actor that needs them.
@@ -21,13 +21,13 @@ impl Permits {
         self.0[place].get_or_insert(0);
     }
 
-    /// A permit is used up for an attempt that follows; `attempts`: how many its arrival has had, this one included.
+    /// A permit is used up for an attempt that follows; `attempts`: how many its flight has had, this one included.
     pub(crate) fn used(&mut self, actor: ActorId, permit: &AttemptPermit, attempts: u32) -> Option<String> {
         if let Some(Some(unused)) = self.0.get_mut(actor.index()) {
             *unused += 1;
         }
         if attempts > MOST_ATTEMPTS {
-            return Some(format!("an arrival has {attempts} attempts, more than {MOST_ATTEMPTS}"));
+            return Some(format!("a flight has {attempts} attempts, more than {MOST_ATTEMPTS}"));
         }
         let number = permit.number();
         (number != attempts).then(|| format!("a permit for attempt {number} is used for attempt {attempts}"))
@@ -76,7 +76,6 @@ pub(super) mod tests {
             connect_nanos: 0,
             abandoned: false,
             answer_at: u64::MAX,
-            permits: 0,
         }
     }
 
@@ -114,7 +113,7 @@ pub(super) mod tests {
         let mut engine = Engine::new(Instant::ZERO, &settings);
         let (request, tenant, pool) = (RequestId(1), TenantId(0), PoolId(0));
         let criticality = Criticality::default();
-        let arrival = Arrival { request, tenant, pool, criticality, deadline: None, patience: None };
+        let arrival = Arrival { request, tenant, pool, criticality, deadline: None, patience: None, identity: None };
         engine.handle(Instant::ZERO, Input::Arrived(arrival));
         let Some(Output::Dispatch(dispatch)) = engine.poll() else { panic!("an idle engine dispatches at once") };
         dispatch.permit
@@ -169,6 +168,6 @@ pub(super) mod tests {
         let seen = permits.used(ActorId(0), &permit(), 2);
         assert_eq!(seen.as_deref(), Some("a permit for attempt 1 is used for attempt 2"));
         let seen = permits.used(ActorId(0), &permit(), 3);
-        assert_eq!(seen.as_deref(), Some("an arrival has 3 attempts, more than 2"));
+        assert_eq!(seen.as_deref(), Some("a flight has 3 attempts, more than 2"));
     }
 }

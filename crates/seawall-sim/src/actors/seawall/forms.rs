@@ -4,11 +4,12 @@
 //! The first follows `seawall-wire`'s table of upstream errors, the second `seawall-proxy`'s forms of refusals; both are
 //! tables here, since the simulator's answers have no bytes.
 
-use crate::calls::Reply;
+use crate::calls::{Call, Facts, Reply};
+use crate::random::mix;
 use seawall_cases::scenario::{Criticality, Form};
 use seawall_core::advice;
 use seawall_core::classify::AttemptEnd;
-use seawall_core::engine::Respond;
+use seawall_core::engine::{Identity, Respond};
 use seawall_core::outcome::Outcome;
 use seawall_core::settings;
 use seawall_core::time::Duration;
@@ -24,6 +25,18 @@ pub(super) fn attempt_end(reply: Reply) -> AttemptEnd {
         Some(Form::Overloaded | Form::Unavailable | Form::Error | Form::ConnectionLost) => AttemptEnd::Failed,
         Some(Form::ConnectionRefused) => AttemptEnd::NotSent,
         Some(Form::Timeout) => AttemptEnd::TimedOut,
+    }
+}
+
+/// What tells an engine whether two calls ask for the same: whose they are, for which model, and what the body says.
+pub(super) fn identity(facts: &Facts, call: &Call) -> Identity {
+    let parts = [u64::from(facts.workload), u64::from(facts.model), facts.content, u64::from(call.body)];
+    let fold = |seed: u64| parts.iter().fold(seed, |hash, part| mix(hash ^ part));
+    Identity {
+        fingerprint: u128::from(fold(1)) << 64 | u128::from(fold(2)),
+        key: None,
+        previous_attempts: u32::from(call.told_attempt.saturating_sub(1)),
+        may_repeat: call.told_attempt > 0,
     }
 }
 

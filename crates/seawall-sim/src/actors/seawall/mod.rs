@@ -27,13 +27,14 @@ use replica::{Gate, Replica, Stage};
 use seawall_cases::scenario::{Event, Form, Router, WithSeawall};
 use seawall_core::advice;
 use seawall_core::classify::AttemptEnd;
-use seawall_core::engine::{Arrival, Dispatch, Input, Output, Respond};
+use seawall_core::engine::{Arrival, Dispatch, Input, Join, Output, Respond};
 use seawall_core::id::RequestId;
 use seawall_core::outcome::Outcome;
 use seawall_core::settings::Mode;
 use seawall_core::time::{Duration, Instant};
 use series::Series;
 use settings::Told;
+use std::collections::BTreeMap;
 pub(super) use tap::{Tap, Watched};
 
 const DONE: u16 = 0;
@@ -45,10 +46,25 @@ struct Held {
     inbound: CallId,
     replica: u32,
     stage: Stage,
-    outbound: Option<CallId>,
     /// When it is its turn to be let go for the first time; `None`: it has been, it is not at the engine yet, or it is only
     /// observed.
     turn: Option<Turn>,
+}
+
+/// What a flight was begun with. It holds its request: whoever sent it may have given up.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    call: Call,
+    replica: u32,
+    /// Attempts that were made.
+    made: u32,
+}
+
+/// An attempt that is under way. Whoever began its flight may have left.
+#[derive(Clone, Copy, Debug)]
+struct Attempt {
+    outbound: CallId,
+    replica: u32,
 }
 
 /// Takes the place of a [`Router`]; see the module.
@@ -62,6 +78,10 @@ pub struct SeawallActor {
     /// The process of each instance that has been up.
     replicas: Vec<Option<Replica>>,
     held: Slab<Held>,
+    /// What flights were begun with, until they are forgotten.
+    flights: BTreeMap<Place, Flight>,
+    /// The attempts that are under way, by the flight that each is for.
+    attempts: BTreeMap<Place, Attempt>,
     /// Requests that wait in the engines of all processes.
     waiting: usize,
     /// One line for each length of time in which an answer has to begin, by the marks of their timers.
@@ -83,6 +103,8 @@ impl SeawallActor {
             fleet: Fleet::new(router, around, recorder),
             replicas: Vec::new(),
             held: Slab::default(),
+            flights: BTreeMap::new(),
+            attempts: BTreeMap::new(),
             waiting: 0,
             timeouts: Vec::new(),
             balancing: around.stream(&router.name, "balancing"),
@@ -132,7 +154,8 @@ impl SeawallActor {
     /// Gives a request to the engine.
     fn admit(&mut self, place: Place, index: u32, context: &mut Context<'_>) {
         let Some(held) = self.held.get_mut(place) else { return };
-        let Some(facts) = context.facts_of(held.inbound) else { return };
+        let Some(call) = context.call(held.inbound).copied() else { return };
+        let facts = *context.facts(call.request);
         held.stage = Stage::Admitted;
         let arrival = Arrival {
             request: RequestId(place),
@@ -141,7 +164,10 @@ impl SeawallActor {
             criticality: forms::criticality(facts.criticality),
             deadline: None,
             patience: None,
+            identity: Some(forms::identity(&facts, &call)),
         };
+        context.hold(call.request);
+        self.flights.insert(place, Flight { call, replica: index, made: 0 });
         let now = context.now();
         if self.replica(index, now).is_due(now) {
             self.drive(index, &[Input::Tick], context);
@@ -189,38 +215,66 @@ impl SeawallActor {
             match output {
                 Output::Dispatch(dispatch) => self.dispatch(index, dispatch, context),
                 Output::Respond(respond) => self.respond(&respond, context),
+                Output::Join(join) => self.join(index, join, context),
+                Output::Cancel(flight) => self.cancel(flight.0, context),
+                Output::Forget(flight) => self.forget_flight(flight.0, context),
                 // What an operator may want to read; nobody reads here.
                 Output::Notice(_) => {}
             }
         }
     }
 
-    /// Makes the attempt that is permitted.
+    /// Makes the attempt that is permitted. Whoever began its flight may have left: then nothing is known of the request
+    /// but what the flight was begun with.
     fn dispatch(&mut self, index: u32, dispatch: Dispatch, context: &mut Context<'_>) {
         let permit = dispatch.permit;
         let place = permit.request().0;
         let now = context.now();
         let line = self.line_of(nanos_of(dispatch.timeouts.first_byte));
-        let Some(held) = self.held.get_mut(place) else { return };
-        let Some(inbound) = context.call(held.inbound).copied() else { return };
         let deployment = permit.deployment();
         let to = self.told.targets[deployment.index()];
-        if let Some(turn) = held.turn.take() {
+        if let Some(turn) = self.held.get_mut(place).and_then(|held| held.turn.take()) {
             let seen = self.replica(index, now).goes(now, turn, deployment);
             context.violations(seen);
         }
-        let Some(held) = self.held.get_mut(place) else { return };
-        context.use_permit(permit, held.inbound);
-        let facts = context.facts_mut(inbound.request);
+        let Some(flight) = self.flights.get_mut(&place) else { return };
+        flight.made += 1;
+        let (call, made) = (flight.call, flight.made);
+        context.use_permit(permit, made);
+        let facts = context.facts_mut(call.request);
         facts.upstream += 1;
         let upstream = facts.upstream;
         self.series.dispatched(upstream, context);
-        let deadline = self.timeouts[line].deadline(now).min(inbound.deadline);
+        let deadline = self.timeouts[line].deadline(now);
         let connect_nanos = nanos_of(dispatch.timeouts.connect);
-        let outbound = context.send_call(Call { to, token: place, deadline, connect_nanos, ..inbound });
-        held.outbound = Some(outbound);
+        let outbound = context.send_call(Call { to, token: place, deadline, connect_nanos, ..call });
+        self.attempts.insert(place, Attempt { outbound, replica: index });
         self.timeouts[line].watch(outbound, context);
         self.replica(index, now).running += 1;
+    }
+
+    /// A request waits for the answer of another one's flight.
+    fn join(&mut self, index: u32, join: Join, context: &mut Context<'_>) {
+        let now = context.now();
+        if let Some(turn) = self.held.get_mut(join.request.0).and_then(|held| held.turn.take()) {
+            self.replica(index, now).watch.leaves(turn);
+        }
+        self.forget_flight(join.request.0, context);
+        self.series.joined(context);
+    }
+
+    fn forget_flight(&mut self, flight: Place, context: &mut Context<'_>) {
+        if let Some(flight) = self.flights.remove(&flight) {
+            context.release(flight.call.request);
+        }
+    }
+
+    /// Ends an attempt that nobody waits for.
+    fn cancel(&mut self, flight: Place, context: &mut Context<'_>) {
+        if let Some(attempt) = self.attempts.get(&flight) {
+            context.abandon(attempt.outbound);
+            self.attempt_ended(flight, AttemptEnd::ClientGone, context);
+        }
     }
 
     /// The line of attempts whose answers have to begin within this time.
@@ -245,6 +299,10 @@ impl SeawallActor {
     fn respond(&mut self, respond: &Respond, context: &mut Context<'_>) {
         if self.held.get(respond.request.0).is_none() {
             return context.violations(checkers::unknown_end(respond.outcome == Outcome::ClientGone));
+        }
+        if matches!(respond.outcome, Outcome::DuplicateInFlight | Outcome::ModelNotFound) {
+            // It has begun no flight.
+            self.forget_flight(respond.request.0, context);
         }
         let waited = nanos_of(respond.queued);
         self.end(respond.request.0, respond.outcome, waited, forms::told(respond), context);
@@ -271,9 +329,8 @@ impl SeawallActor {
 
     /// The attempt of a request ended.
     fn attempt_ended(&mut self, place: Place, end: AttemptEnd, context: &mut Context<'_>) {
-        let Some(held) = self.held.get_mut(place) else { return };
-        held.outbound = None;
-        let (index, request) = (held.replica, RequestId(place));
+        let Some(attempt) = self.attempts.remove(&place) else { return };
+        let (index, request) = (attempt.replica, RequestId(place));
         self.replica(index, context.now()).running -= 1;
         let ended = Input::AttemptEnded(request, end);
         if end == AttemptEnd::Completed {
@@ -290,11 +347,16 @@ impl SeawallActor {
         let lost: Vec<Place> = self.held.places().filter(|(_, held)| held.replica == index).map(|(at, _)| at).collect();
         for place in lost {
             let Some(held) = self.held.remove(place) else { continue };
-            if let Some(outbound) = held.outbound {
-                context.abandon(outbound);
-            }
             self.series.lost(context);
             context.reply(held.inbound, Reply::failure(Form::ConnectionLost));
+        }
+        let flights: Vec<Place> =
+            self.flights.iter().filter(|(_, flight)| flight.replica == index).map(|(at, _)| *at).collect();
+        for flight in flights {
+            if let Some(attempt) = self.attempts.remove(&flight) {
+                context.abandon(attempt.outbound);
+            }
+            self.forget_flight(flight, context);
         }
         self.series.levels(self.held.len(), self.waiting, context);
         self.fleet.lose(index, context);
@@ -334,7 +396,7 @@ impl Actor for SeawallActor {
                 return context.reply(call, Reply::failure(Form::ConnectionRefused));
             }
         };
-        let place = self.held.insert(Held { inbound: call, replica: index, stage, outbound: None, turn: None });
+        let place = self.held.insert(Held { inbound: call, replica: index, stage, turn: None });
         if let Some(call) = context.call_mut(call) {
             call.state = place;
         }
@@ -354,14 +416,8 @@ impl Actor for SeawallActor {
 
     fn abandoned(&mut self, call: CallId, context: &mut Context<'_>) {
         let place = context.call(call).map_or(u64::MAX, |call| call.state);
-        if let Some(held) = self.forget(place, context.now()) {
-            if let Some(outbound) = held.outbound {
-                context.abandon(outbound);
-                self.replica(held.replica, context.now()).running -= 1;
-            }
-            if held.stage == Stage::Admitted {
-                self.drive(held.replica, &[Input::ClientGone(RequestId(place))], context);
-            }
+        if let Some(held) = self.forget(place, context.now()).filter(|held| held.stage == Stage::Admitted) {
+            self.drive(held.replica, &[Input::ClientGone(RequestId(place))], context);
         }
         context.close(call);
     }
@@ -387,11 +443,12 @@ impl Actor for SeawallActor {
     }
 
     fn held(&self) -> usize {
-        self.held.len() + self.timeouts.iter().map(Timeouts::len).sum::<usize>()
+        self.held.len() + self.attempts.len() + self.timeouts.iter().map(Timeouts::len).sum::<usize>()
     }
 
     fn bound(&self, under_way: UnderWay) -> usize {
-        self.fleet.most_held() + self.timeouts.len() * Timeouts::most(under_way.most_calls)
+        // What clients have left behind is held beside what they wait for.
+        2 * self.fleet.most_held() + self.timeouts.len() * Timeouts::most(under_way.most_calls)
     }
 
     fn stop(&mut self) {

@@ -125,7 +125,7 @@ impl Replica {
 
     /// Requests that wait in its engine.
     pub(super) fn waiting(&self) -> usize {
-        self.engine.live() - self.running
+        self.engine.flights() - self.running
     }
 
     /// What the checkers see after all that was due has been done.

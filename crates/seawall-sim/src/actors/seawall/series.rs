@@ -22,6 +22,7 @@ pub(super) struct Series {
     refused: SeriesId,
     refused_by_outcome: Vec<(Outcome, SeriesId)>,
     turned_away: SeriesId,
+    joined: SeriesId,
     waiting: SeriesId,
     /// How long those that were served had waited in the line.
     waited_by_workload: Vec<SpreadId>,
@@ -47,6 +48,7 @@ impl Series {
                 .map(|outcome| (outcome, recorder.count(format!("{name}.refused.{}", outcome.label()))))
                 .collect(),
             turned_away: recorder.count(format!("{name}.turned_away")),
+            joined: recorder.count(format!("{name}.joined")),
             waiting: recorder.level(format!("{name}.waiting")),
             waited_by_workload: around
                 .by_workload(name, "waited")
@@ -80,6 +82,11 @@ impl Series {
     /// A process went away with a request.
     pub(super) fn lost(&self, context: &mut Context<'_>) {
         context.count(self.failed);
+    }
+
+    /// A repeat waits for an answer that is under way, or has it.
+    pub(super) fn joined(&self, context: &mut Context<'_>) {
+        context.count(self.joined);
     }
 
     /// One attempt at a server; `upstream`: how many its request has had.

@@ -96,6 +96,7 @@ impl Tap {
             criticality: forms::criticality(facts.criticality),
             deadline: None,
             patience: None,
+            identity: None,
         };
         let sent_to = server.and_then(|server| self.deployments.get(&(arrival.pool, server)).copied());
         let input = sent_to.map_or(Input::Arrived(arrival), |sent_to| Input::Mirrored(arrival, sent_to));
@@ -149,7 +150,7 @@ fn note(engine: &mut Engine, now: Nanos, verdicts: &[(Verdict, SeriesId)], eject
                 verdicts.iter().find(|(verdict, _)| Some(*verdict) == respond.observed).map(|(_, series)| *series)
             }
             Output::Notice(Notice::Ejected { .. }) => Some(ejected),
-            Output::Dispatch(_) | Output::Notice(_) => None,
+            Output::Dispatch(_) | Output::Notice(_) | Output::Join(_) | Output::Cancel(_) | Output::Forget(_) => None,
         };
         if let Some(series) = series {
             recorder.add(series, now);

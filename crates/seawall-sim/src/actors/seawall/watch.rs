@@ -65,7 +65,7 @@ impl Watch {
     }
 
     /// All that was due has been done. `admitted`: requests that the engine was given and that have not ended; `running`:
-    /// those that are being tried.
+    /// attempts that are under way.
     pub(super) fn look(
         &mut self,
         now: Instant,
@@ -79,6 +79,6 @@ impl Watch {
         if count.is_some() || (self.order.is_idle() && !self.looks.is_multiple_of(EVERY)) {
             return count;
         }
-        checkers::work_conservation(settings, &engine.view(now), &self.order, admitted - running)
+        checkers::work_conservation(settings, &engine.view(now), &self.order, engine.flights() - running)
     }
 }

@@ -96,6 +96,7 @@ const fn facts_of_a_check(now: Nanos) -> Facts {
         model: 0,
         criticality: Criticality::Critical,
         key: 0,
+        content: 0,
         work: 0,
         prompt_tokens: 0,
         output_tokens: 0,

@@ -1,0 +1,212 @@
+//! Flights: repeats join, what was left is held, and a distinct request reaches an upstream about once.
+
+use crate::world::{Answer, World, at, equal, millis, request, script, serves, settings};
+use seawall_core::classify::AttemptEnd;
+use seawall_core::engine::{Arrival, Identity};
+use seawall_core::id::RequestId;
+use seawall_core::outcome::Outcome;
+use seawall_core::settings::Capacity;
+
+const ONE: Capacity = Capacity::Provisioned { size: 1 };
+
+/// A request that says `content`, from a client that counts its attempts and has made so many before.
+fn says(id: u64, content: u128, previous_attempts: u32) -> Arrival {
+    let identity = Identity { fingerprint: content, key: None, previous_attempts, may_repeat: true };
+    Arrival { identity: Some(identity), ..request(id) }
+}
+
+fn keyed(id: u64, key: u128) -> Arrival {
+    let identity = Identity { fingerprint: 7, key: Some(key), previous_attempts: 0, may_repeat: true };
+    Arrival { identity: Some(identity), ..request(id) }
+}
+
+#[test]
+fn a_thousand_recognised_repeats_are_one_attempt_and_a_thousand_alike_are_a_thousand() {
+    let mut world = World::new(&equal(1), vec![serves(millis(30_000))]);
+    world.arrive(at(0), says(0, 1, 0));
+    (1..1_000).for_each(|id| world.arrive(at(id), says(id, 1, 1)));
+    world.run_until(at(20_000));
+    assert_eq!((world.attempts.len(), world.joins.len()), (1, 999));
+    assert_eq!(world.engine.view(world.now)[0].deployments[0].in_flight, 1, "who waits holds nothing");
+    world.run_until(at(60_000));
+    assert_eq!((world.count(Outcome::Served), world.attempts.len()), (1_000, 1));
+    world.assert_settled();
+
+    let mut world = World::new(&equal(1), vec![serves(millis(30_000))]);
+    (0..1_000).for_each(|id| world.arrive(at(id), says(id, 1, 0)));
+    world.run_until(at(100_000));
+    assert_eq!((world.attempts.len(), world.joins.len()), (1_000, 0), "sampling is no repeating");
+    world.assert_settled();
+}
+
+#[test]
+fn the_same_key_is_the_same_request_and_another_key_is_another() {
+    let mut world = World::new(&equal(1), vec![serves(millis(1_000))]);
+    world.arrive(at(0), keyed(0, 1));
+    world.arrive(at(10), keyed(1, 1));
+    world.arrive(at(20), keyed(2, 2));
+    world.run_until(at(10_000));
+    assert_eq!((world.attempts.len(), world.joins.get(&RequestId(1))), (2, Some(&RequestId(0))));
+    assert_eq!(world.count(Outcome::Served), 3);
+    world.assert_settled();
+}
+
+/// A client's own timeout passes while the work runs; it asks again and gets that work's result.
+#[test]
+fn a_client_that_times_out_and_asks_again_has_its_work_done_once() {
+    let mut world = World::new(&equal(1), vec![script(|_| Answer::ended(millis(8_000), AttemptEnd::Completed))]);
+    world.arrive(at(0), says(0, 1, 0));
+    world.leave(at(5_000), RequestId(0));
+    world.arrive(at(5_600), says(1, 1, 1));
+    world.run_until(at(30_000));
+    assert_eq!((world.attempts.len(), world.outcome(0), world.outcome(1)), (1, Outcome::ClientGone, Outcome::Served));
+    assert_eq!(world.responded_at(1), at(8_000));
+    assert!(world.cancelled.is_empty());
+    world.assert_settled();
+}
+
+/// The answer comes while nobody is there: who comes back within ten seconds has it at once, without another attempt.
+#[test]
+fn an_answer_that_nobody_was_there_for_is_kept() {
+    let mut world = World::new(&equal(1), vec![script(|_| Answer::ended(millis(6_000), AttemptEnd::Completed))]);
+    for (id, content) in [(0, 1), (1, 2)] {
+        world.arrive(at(0), says(id, content, 0));
+        world.leave(at(5_000), RequestId(id));
+    }
+    world.arrive(at(7_500), says(2, 1, 0));
+    world.run_until(at(15_900));
+    assert_eq!((world.outcome(2), world.responded_at(2)), (Outcome::Served, at(7_500)));
+    assert_eq!(world.forgotten.len(), 0);
+    world.run_until(at(16_000));
+    assert_eq!((world.attempts.len(), world.forgotten.len()), (2, 2));
+    world.arrive(at(17_000), says(3, 1, 1));
+    world.run_until(at(60_000));
+    assert_eq!(world.attempts.len(), 3, "what is forgotten is asked for anew");
+    world.assert_settled();
+}
+
+#[test]
+fn a_place_in_the_line_is_held_for_three_seconds() {
+    let mut settings = settings(&[ONE]);
+    settings.pools[0].queue.patience = millis(60_000);
+    let mut world = World::new(&settings, vec![serves(millis(10_000))]);
+    world.arrive(at(0), request(0));
+    world.arrive(at(1), says(1, 1, 0));
+    world.arrive(at(2), says(2, 2, 0));
+    world.arrive(at(3), says(3, 3, 0));
+    for id in [1, 2] {
+        world.leave(at(5_000), RequestId(id));
+    }
+    world.arrive(at(6_000), says(4, 1, 1));
+    world.run_until(at(7_999));
+    assert_eq!(world.engine.view(world.now)[0].waiting, 3);
+    world.run_until(at(8_000));
+    assert_eq!(world.engine.view(world.now)[0].waiting, 2, "nobody has come back for the second");
+    world.run_until(at(100_000));
+    // The first has kept its place before the third.
+    assert_eq!((world.responded_at(4), world.responded_at(3)), (at(20_000), at(30_000)));
+    world.assert_settled();
+}
+
+#[test]
+fn what_nobody_comes_back_for_is_cancelled_unless_others_wait() {
+    let mut world = World::new(&equal(1), vec![script(|_| Answer::ended(millis(60_000), AttemptEnd::Completed))]);
+    world.arrive(at(0), says(0, 1, 0));
+    world.leave(at(1_000), RequestId(0));
+    world.run_until(at(100_000));
+    assert_eq!(world.cancelled, [(at(4_000), RequestId(0))]);
+    world.assert_settled();
+
+    // Where others wait, a credit that is free too early is spent on top of what still runs.
+    let mut settings = settings(&[ONE]);
+    settings.pools[0].queue.patience = millis(60_000);
+    let mut world = World::new(&settings, vec![script(|_| Answer::ended(millis(20_000), AttemptEnd::Completed))]);
+    world.arrive(at(0), says(0, 1, 0));
+    world.arrive(at(1), says(1, 2, 0));
+    world.leave(at(1_000), RequestId(0));
+    world.run_until(at(100_000));
+    assert_eq!((world.cancelled.len(), world.attempts_of(1)[0].at), (0, at(20_000)));
+    world.assert_settled();
+}
+
+#[test]
+fn what_had_begun_to_answer_is_cancelled_at_once_with_its_last_client() {
+    let mut world = World::new(&equal(1), vec![serves(millis(10_000))]);
+    world.arrive(at(0), says(0, 1, 0));
+    world.arrive(at(100), says(1, 1, 1));
+    world.leave(at(6_000), RequestId(0));
+    world.leave(at(7_000), RequestId(1));
+    world.run_until(at(100_000));
+    assert_eq!(world.cancelled, [(at(7_000), RequestId(0))]);
+    world.assert_settled();
+}
+
+/// The leader's client leaves at any of fifty moments: for the others nothing changes.
+#[test]
+fn the_departure_of_the_leader_changes_nothing_for_the_others() {
+    for moment in 0..50 {
+        let mut world = World::new(&equal(1), vec![serves(millis(10_000))]);
+        world.arrive(at(0), says(0, 1, 0));
+        (1..4).for_each(|id| world.arrive(at(id), says(id, 1, 1)));
+        world.leave(at(10 + moment * 197), RequestId(0));
+        world.run_until(at(100_000));
+        assert_eq!((world.attempts.len(), world.outcome(0)), (1, Outcome::ClientGone));
+        for id in 1..4 {
+            assert_eq!((world.outcome(id), world.responded_at(id)), (Outcome::Served, at(10_000)));
+        }
+        world.assert_settled();
+    }
+}
+
+/// Seven clients over seven layers without a word about each other: forty-nine arrivals of one failing request are two
+/// attempts.
+#[test]
+fn a_request_that_fails_reaches_an_upstream_twice_at_the_most() {
+    let mut world =
+        World::new(&equal(2), (0..2).map(|_| script(|_| Answer::ended(millis(10), AttemptEnd::Failed))).collect());
+    world.arrive(at(0), says(0, 1, 0));
+    (1..49).for_each(|id| world.arrive(at(id * 100), says(id, 1, 0)));
+    world.run_until(at(100_000));
+    assert_eq!(world.attempts.len(), 2);
+    assert_eq!(world.count(Outcome::RetryBudgetExhausted), 48);
+    world.assert_settled();
+}
+
+/// A canary prompt is the same each time. While its upstream fails it counts as repeated; once it works, it is let in.
+#[test]
+fn the_same_prompt_sent_on_purpose_is_let_in_when_the_pool_has_no_trouble() {
+    let fails_at_first = |call: &crate::world::Call| {
+        if call.now < at(100) { Answer::ended(millis(10), AttemptEnd::Failed) } else { Answer::served(millis(10)) }
+    };
+    let mut world = World::new(&equal(2), (0..2).map(|_| script(fails_at_first)).collect());
+    let canary = |id| Arrival {
+        identity: says(id, 1, 0).identity.map(|own| Identity { may_repeat: false, ..own }),
+        ..request(id)
+    };
+    world.arrive(at(0), canary(0));
+    (1..30).for_each(|id| world.arrive(at(id * 1_000), canary(id)));
+    world.run_until(at(100_000));
+    assert!((20..=29).all(|id| world.outcome(id) == Outcome::Served));
+    world.assert_settled();
+}
+
+/// Who was told to come back and does so is no repeat: neither its budget nor its number of attempts is asked.
+#[test]
+fn who_comes_back_when_told_counts_as_new() {
+    let throttles = |call: &crate::world::Call| {
+        if call.now < at(1_000) {
+            Answer::ended(millis(1), AttemptEnd::Throttled { wait: Some(millis(20_000)) })
+        } else {
+            Answer::served(millis(10))
+        }
+    };
+    let mut world = World::new(&equal(1), vec![script(throttles)]);
+    world.arrive(at(0), says(0, 1, 0));
+    world.run_until(at(100));
+    let told = world.response(0).form;
+    let Some(seawall_core::advice::Form::Wait(wait)) = told else { panic!("{told:?}") };
+    world.arrive(at(1) + wait, says(1, 1, 1));
+    world.run_until(at(100_000));
+    assert_eq!(world.outcome(1), Outcome::Served);
+    world.assert_settled();
+}
