@@ -1,6 +1,6 @@
 //! A serving engine with continuous batching, as a pure state machine over integer nanoseconds.
 //!
-//! **Model.** A [`Job`] waits in order of arrival until a slot is free and its prompt and its output together fit into
+//! **Model.** A [`Job`] waits in order of arrival (or as [`Order`] says) until a slot is free and its prompt and its output together fit into
 //! the KV memory. Its uncached prompt is then prefilled: one prompt after the other, at one rate. From then on it
 //! decodes at a rate which all decoding sequences share and which drops with their number. The first output token
 //! comes at the end of the prefill.
@@ -21,12 +21,13 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+use crate::mix::mix;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::{Drain, Vec};
 use cache::PrefixCache;
 pub use settings::{
-    Cancelled, Departure, EngineSettings, Event, EventKind, Job, JobId, Nanos, Prefix, Refusal, Report, Snapshot,
-    Submitted,
+    Cancelled, Departure, EngineSettings, Event, EventKind, Job, JobId, Nanos, Order, Prefix, Refusal, Report,
+    Snapshot, Submitted,
 };
 
 /// Parts of a token on the virtual clock: fine enough that whole-number rates lose less than one part in a million.
@@ -70,8 +71,10 @@ struct Sequence {
 pub struct Engine {
     settings: EngineSettings,
     now: Nanos,
-    capacity_percent: u32,
+    capacity_ppm: u32,
     next_id: u64,
+    /// Jobs that were taken out of the waiting queue.
+    picks: u64,
     sequences: BTreeMap<u64, Sequence>,
     waiting: BTreeSet<u64>,
     prefilling: VecDeque<u64>,
@@ -91,8 +94,9 @@ impl Engine {
         Self {
             settings,
             now: 0,
-            capacity_percent: 100,
+            capacity_ppm: 1_000_000,
             next_id: 0,
+            picks: 0,
             sequences: BTreeMap::new(),
             waiting: BTreeSet::new(),
             prefilling: VecDeque::new(),
@@ -177,8 +181,13 @@ impl Engine {
 
     /// Slows all rates down to `percent` of the settings' from now on (a brown-out); 0 stops all progress.
     pub fn set_capacity_percent(&mut self, now: Nanos, percent: u32) {
+        self.set_capacity_ppm(now, percent.saturating_mul(10_000));
+    }
+
+    /// The same, in millionths of the settings' rates.
+    pub fn set_capacity_ppm(&mut self, now: Nanos, ppm: u32) {
         self.run(now);
-        self.capacity_percent = percent;
+        self.capacity_ppm = ppm;
     }
 
     /// Changes the number of slots from now on. Sequences that run above a lowered number are left to finish.
@@ -216,17 +225,17 @@ impl Engine {
 
     /// Parts of a token in a nanosecond, for each decoding sequence. Fixed service has a clock without batch effect.
     fn decode_rate(&self) -> u128 {
-        let percent = u128::from(self.capacity_percent);
+        let ppm = u128::from(self.capacity_ppm);
         if self.settings.fixed_service.is_some() {
-            return PARTS_PER_NANO * percent / 100;
+            return PARTS_PER_NANO * ppm / MILLION;
         }
         let others = self.decoding.len().saturating_sub(1) as u128;
         let slowed = MILLION + u128::from(self.settings.batch_slowdown_ppm) * others;
-        u128::from(self.settings.decode_tokens_per_second) * PARTS_PER_NANO * MILLION * percent / (slowed * 100)
+        u128::from(self.settings.decode_tokens_per_second) * PARTS_PER_NANO * ppm / slowed
     }
 
     fn prefill_rate(&self) -> u128 {
-        u128::from(self.settings.prefill_tokens_per_second) * PARTS_PER_NANO * u128::from(self.capacity_percent) / 100
+        u128::from(self.settings.prefill_tokens_per_second) * PARTS_PER_NANO * u128::from(self.capacity_ppm) / MILLION
     }
 
     fn prefill_head(&self) -> Option<(u64, u128)> {
@@ -296,13 +305,25 @@ impl Engine {
         }
     }
 
+    /// The job whose turn it is.
+    fn next_waiting(&self) -> Option<u64> {
+        match self.settings.order {
+            Order::Arrival => self.waiting.first().copied(),
+            Order::Random { seed } => {
+                let drawn = u128::from(mix(seed ^ mix(self.picks))) * self.waiting.len() as u128;
+                self.waiting.iter().nth(usize::try_from(drawn >> 64).unwrap_or(0)).copied()
+            }
+        }
+    }
+
     fn admit_one(&mut self) -> bool {
-        let Some(id) = self.waiting.first().copied() else { return false };
+        let Some(id) = self.next_waiting() else { return false };
         let Some(job) = self.sequences.get(&id).map(|sequence| sequence.job) else { return false };
         if !self.fits(&job) {
             return false;
         }
         self.waiting.remove(&id);
+        self.picks += 1;
         self.totals.kv_used_tokens += job.kv_tokens();
         let cached = job.prefix.map_or(0, |prefix| self.cache.touch(prefix)).min(job.prompt_tokens);
         self.totals.prefix_queried_tokens += u64::from(job.prefix.map_or(0, |prefix| prefix.tokens));

@@ -6,4 +6,5 @@
 extern crate alloc;
 
 pub mod engine;
+pub mod mix;
 pub mod profile;

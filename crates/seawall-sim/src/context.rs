@@ -61,6 +61,8 @@ pub(crate) struct Core {
     pub(crate) calls: Calls,
     pub(crate) recorder: Recorder,
     pub(crate) next_request: u64,
+    /// Every request as it was opened, where somebody wants to know.
+    pub(crate) opened: Option<Vec<Facts>>,
     pub(crate) findings: Findings,
     pub(crate) permits: Permits,
 }
@@ -81,6 +83,9 @@ impl Context<'_> {
     pub fn open_request(&mut self, mut facts: Facts) -> RequestId {
         self.core.next_request += 1;
         facts.number = self.core.next_request;
+        if let Some(opened) = &mut self.core.opened {
+            opened.push(facts);
+        }
         self.core.calls.open_request(facts)
     }
 

@@ -21,6 +21,7 @@ pub mod replay;
 mod retry;
 mod slab;
 mod spread;
+pub mod storms;
 pub mod swarm;
 mod timeouts;
 mod world;

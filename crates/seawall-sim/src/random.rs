@@ -2,6 +2,7 @@
 
 use rand_core::{Rng, SeedableRng, TryRng};
 use rand_pcg::Pcg64Mcg;
+pub(crate) use seawall_model::mix::mix;
 
 /// One random stream (PCG XSL RR 128/64, O'Neill 2014). Streams of different names are independent, so that a change of
 /// one actor does not shift the draws of another.
@@ -70,6 +71,13 @@ impl Stream {
         nanos(mean as f64 * libm::exp(sigma * normal - sigma * sigma / 2.0))
     }
 
+    /// A span with this mean: the sum of so many exponential ones with equal means (Erlang).
+    pub fn erlang(&mut self, mean: u64, stages: u32) -> u64 {
+        let sum: f64 = (0..stages).map(|_| -libm::log(1.0 - self.unit())).sum();
+        #[expect(clippy::cast_precision_loss, reason = "spans are far below 2^53 microseconds")]
+        nanos(mean as f64 * sum / f64::from(stages.max(1)))
+    }
+
     /// A whole number from 1 with this mean, geometrically distributed.
     pub fn geometric(&mut self, mean: f64) -> u32 {
         if mean <= 1.0 {
@@ -103,12 +111,9 @@ pub(crate) fn nanos(value: f64) -> u64 {
     value as u64
 }
 
-/// One step of SplitMix64 (Steele, Lea and Flood 2014): spreads a number over all bits.
-pub(crate) const fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
+/// The seed of something with this name in a run with this seed.
+pub(crate) fn seed_of(seed: u64, name: &str) -> u64 {
+    name.bytes().fold(mix(seed), |hash, byte| mix(hash ^ u64::from(byte)))
 }
 
 /// A fixed place in `0.0..1.0` for a number: which part of a roll-out it belongs to.

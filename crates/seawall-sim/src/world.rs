@@ -1,6 +1,6 @@
 //! The world: its inhabitants and the loop that lets things happen to them.
 
-use crate::calls::{ActorId, Calls};
+use crate::calls::{ActorId, Calls, Facts};
 use crate::checkers::{self, Findings, Permits, UnderWay};
 use crate::context::{Actor, Context, Core};
 use crate::events::{Event, EventQueue, Message};
@@ -29,6 +29,7 @@ impl World {
             calls: Calls::default(),
             recorder: Recorder::new(start, end),
             next_request: 0,
+            opened: None,
             findings: Findings::default(),
             permits: Permits::default(),
         };
@@ -38,6 +39,16 @@ impl World {
     /// The recorder, to open series while the world is built.
     pub const fn recorder(&mut self) -> &mut Recorder {
         &mut self.core.recorder
+    }
+
+    /// From now on every request is remembered as it was when it was first sent; memory grows with their number.
+    pub fn remember_requests(&mut self) {
+        self.core.opened = Some(Vec::new());
+    }
+
+    /// The requests that were remembered, in the order in which they were sent; they are given once.
+    pub fn take_requests(&mut self) -> Vec<Facts> {
+        self.core.opened.take().unwrap_or_default()
     }
 
     /// Gives the inhabitants their names, in order, for what is told of them.

@@ -8,6 +8,7 @@ mod durations;
 mod exit;
 mod figures;
 mod nearest;
+mod parallel;
 mod plot;
 mod tables;
 

@@ -93,7 +93,7 @@ const fn half_an_hour() -> Span {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 pub struct RampPoint(pub Clock, pub f64);
 
-/// The work of a request at full speed: lognormal.
+/// The work of a request at full speed: lognormal, or Erlang.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Work {
@@ -103,6 +103,10 @@ pub struct Work {
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 5.0))]
     pub sigma: f64,
+    /// Where set, the work is the sum of so many exponential parts with equal means (1: exponential), and `sigma` is not
+    /// used.
+    #[schemars(range(min = 1, max = 1000))]
+    pub stages: Option<u32>,
     /// Tokens of the prompt, for a serving engine.
     #[serde(default)]
     pub prompt_tokens: u32,

@@ -53,7 +53,8 @@ pub struct Change {
     /// Model pool: factor of its capacity. Engine: factor of its speed. Tier: factor of its rate, for what comes later.
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub capacity_factor: Option<f64>,
-    /// Worker pool: slots on top. Scales.
+    /// Worker pool, engine: slots on top; less than 0: so many fewer (an engine keeps at least one, and finishes what runs).
+    /// Scales.
     pub slots: Option<i32>,
     /// Worker pool: accelerator units on top. Scales.
     pub accelerator_units: Option<f64>,
@@ -127,7 +128,7 @@ impl Change {
             ("nodes", self.nodes.is_some(), &["service"]),
             ("restart", self.restart.is_some(), &["router", "service"]),
             ("capacity_factor", self.capacity_factor.is_some(), &["model_pool", "engine", "tier"]),
-            ("slots", self.slots.is_some(), &["worker_pool"]),
+            ("slots", self.slots.is_some(), &["worker_pool", "engine"]),
             ("accelerator_units", self.accelerator_units.is_some(), &["worker_pool"]),
             ("clear", self.clear.is_some(), &["lookup_cache", "result_cache"]),
             ("bypass", self.bypass.is_some(), &["lookup_cache"]),

@@ -147,6 +147,9 @@ pub struct Engine {
     /// Whether it goes on with a request whose caller has left.
     #[serde(default)]
     pub works_on: bool,
+    /// Whether those that wait take turns at random, not in the order in which they came.
+    #[serde(default)]
+    pub random_order: bool,
 }
 
 const fn no_waiting() -> u32 {

@@ -28,6 +28,8 @@ pub struct EngineSettings {
     /// Where set, each job takes exactly this long in its slot at full capacity, however long its prompt and its
     /// output; its tokens come evenly spread. Neither the rates nor the batch size matter then.
     pub fixed_service: Option<Nanos>,
+    /// Whose turn it is when a slot is free.
+    pub order: Order,
 }
 
 impl Default for EngineSettings {
@@ -43,6 +45,7 @@ impl Default for EngineSettings {
             departure: Departure::FreesSlot,
             extra_latency: 0,
             fixed_service: None,
+            order: Order::Arrival,
         }
     }
 }
@@ -52,6 +55,18 @@ impl EngineSettings {
     pub fn fixed(slots: u32, service: Nanos) -> Self {
         Self { slots, waiting_limit: None, fixed_service: Some(service), kv_tokens: u64::MAX / 4, ..Self::default() }
     }
+}
+
+/// Which of the waiting jobs comes first.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Order {
+    /// The one that came first.
+    Arrival,
+    /// Any of them, as likely as any other.
+    Random {
+        /// Decides the draws.
+        seed: u64,
+    },
 }
 
 /// What happens to a job whose client leaves.

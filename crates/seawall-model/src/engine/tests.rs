@@ -20,6 +20,7 @@ fn settings() -> EngineSettings {
         departure: Departure::FreesSlot,
         extra_latency: 0,
         fixed_service: None,
+        order: Order::Arrival,
     }
 }
 
@@ -133,6 +134,28 @@ fn a_full_queue_refuses_only_who_would_wait() {
 }
 
 #[test]
+fn the_waiting_jobs_take_turns_at_random() {
+    let order = |seed| {
+        let settings = EngineSettings { slots: 1, order: Order::Random { seed }, ..settings() };
+        let mut engine = Engine::new(settings);
+        for _ in 0..60 {
+            accepted(engine.submit(0, job(0, 2, Report::Finish)));
+        }
+        drain(&mut engine).into_iter().map(|(_, job, _)| job).collect::<Vec<u64>>()
+    };
+    let (one, other) = (order(1), order(2));
+    assert_eq!((one.clone(), one[0]), (order(1), 0));
+    assert_ne!(one, other);
+    let mut sorted = one.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, (0..60).collect::<Vec<u64>>());
+    // Each third of the turns has jobs of every third.
+    for part in one.chunks(20) {
+        assert!((0..3).all(|third| part.iter().any(|job| job / 20 == third)), "{one:?}");
+    }
+}
+
+#[test]
 fn cached_prefixes_cost_no_prefill_and_the_oldest_go_first() {
     let mut engine = Engine::new(EngineSettings { prefix_cache_tokens: 150, slots: 1, ..settings() });
     let with = |hash| Job { prefix: Some(Prefix { hash, tokens: 80 }), ..job(100, 1, Report::Finish) };
@@ -188,7 +211,7 @@ fn capacity_and_latency_change_at_run_time() {
     engine.set_capacity_percent(250 * MILLI, 100);
     engine.set_capacity_percent(270 * MILLI, 0);
     assert_eq!(engine.next_event(), None);
-    engine.set_capacity_percent(1270 * MILLI, 100);
+    engine.set_capacity_ppm(1270 * MILLI, 1_000_000);
     engine.set_extra_latency(1270 * MILLI, 7 * MILLI);
     accepted(engine.submit(1270 * MILLI, job(0, 1, Report::Finish)));
     assert_eq!(drain(&mut engine), vec![(1277, 1, FINISHED), (1350, 0, FINISHED)]);

@@ -9,13 +9,15 @@ use crate::recorder::{Recorder, SeriesId};
 use crate::{Nanos, SECOND};
 use hashbrown::HashMap;
 use seawall_cases::scenario::{Engine, EngineFault, Event, Form};
-use seawall_model::engine::{Departure, Engine as Model, EngineSettings, EventKind, Job, JobId, Report, Submitted};
+use seawall_model::engine::{
+    Departure, Engine as Model, EngineSettings, EventKind, Job, JobId, Order, Report, Submitted,
+};
 
 /// Room for what runs and waits: the scenario bounds it by slots, not by memory.
 const KV_TOKENS: u64 = u64::MAX / 4;
 
 /// The answer to a request that takes its own work has a token for each of these.
-const WORK_STEP: Nanos = 1_000_000;
+const WORK_STEP: Nanos = 10_000;
 
 /// The mark of a call that is no job.
 const NO_JOB: u64 = u64::MAX;
@@ -25,7 +27,8 @@ const NO_JOB: u64 = u64::MAX;
 pub struct EngineActor {
     settings: EngineSettings,
     engine: Model,
-    percent: u32,
+    ppm: u32,
+    scale: f64,
     takes_work: bool,
     calls: HashMap<u64, CallId, foldhash::fast::FixedState>,
     down: bool,
@@ -66,11 +69,17 @@ impl EngineActor {
             departure: if settings.works_on { Departure::KeepsRunning } else { Departure::FreesSlot },
             extra_latency: 0,
             fixed_service: settings.fixed_service.map(|service| service.nanos),
+            order: if settings.random_order {
+                Order::Random { seed: around.stream(name, "order").whole() }
+            } else {
+                Order::Arrival
+            },
         };
         Self {
             engine: Model::new(built.clone()),
             settings: built,
-            percent: 100,
+            ppm: 1_000_000,
+            scale: around.scale,
             takes_work: settings.takes_work,
             calls: HashMap::default(),
             down: false,
@@ -116,7 +125,7 @@ impl EngineActor {
             context.reply(call, Reply::failure(Form::ConnectionLost));
         }
         self.engine = Model::new(self.settings.clone());
-        self.engine.set_capacity_percent(context.now(), self.percent);
+        self.engine.set_capacity_ppm(context.now(), self.ppm);
     }
 }
 
@@ -186,8 +195,13 @@ impl Actor for EngineActor {
     fn change(&mut self, event: &Event, context: &mut Context<'_>) {
         self.advance(context);
         if let Some(factor) = event.change.capacity_factor {
-            self.percent = u32::try_from(nanos(libm::round(factor * 100.0))).unwrap_or(u32::MAX);
-            self.engine.set_capacity_percent(context.now(), self.percent);
+            self.ppm = u32::try_from(nanos(libm::round(factor * 1e6))).unwrap_or(u32::MAX);
+            self.engine.set_capacity_ppm(context.now(), self.ppm);
+        }
+        if let Some(more) = event.change.slots {
+            let slots = f64::from(self.settings.slots) + libm::round(f64::from(more) * self.scale);
+            self.settings.slots = u32::try_from(nanos(slots)).unwrap_or(u32::MAX).max(1);
+            self.engine.set_slots(context.now(), self.settings.slots);
         }
         if let Some(down) = event.change.down {
             self.down = down;

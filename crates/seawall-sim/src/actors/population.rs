@@ -7,7 +7,7 @@ use crate::calls::{ActorId, Call, CallId, Facts, Reply, RequestId};
 use crate::checkers::UnderWay;
 use crate::context::{Actor, Context};
 use crate::random::{Stream, mix};
-use crate::recorder::{Recorder, SeriesId};
+use crate::recorder::{Recorder, SeriesId, SpreadId};
 use crate::retry::{Progress, RetryRule};
 use crate::slab::Slab;
 use crate::timeouts::Timeouts;
@@ -38,6 +38,8 @@ struct Series {
     succeeded: SeriesId,
     /// Those that succeeded in the end, counted when they were sent.
     served: SeriesId,
+    /// From their first attempt to their answer.
+    took: SpreadId,
     failed: SeriesId,
     lost: SeriesId,
     timeouts: SeriesId,
@@ -133,6 +135,7 @@ impl PopulationActor {
                 timeouts: series("timeouts"),
                 returns: series("returns"),
                 served: recorder.count_of_earlier(format!("{name}.served")),
+                took: recorder.spread(format!("{name}.took")),
                 open: recorder.level(format!("{name}.open")),
             },
             settings: settings.clone(),
@@ -169,7 +172,7 @@ impl PopulationActor {
 
     fn arrive_one(&mut self, work: Option<Work>, context: &mut Context<'_>) {
         let now = context.now();
-        let drawn = work.map_or(0, |work| self.streams.work.lognormal(work.mean.nanos, work.sigma));
+        let drawn = work.map_or(0, |work| draw(&mut self.streams.work, work));
         let (key, work_nanos, is_repeat) = self.key(now, drawn);
         let body = if self.accounts > 0 { self.next_content() } else { key };
         let model = self.models[self.streams.keys.below(self.models.len())];
@@ -266,7 +269,9 @@ impl PopulationActor {
         if reply.is_success() {
             context.count(self.series.succeeded);
             let sent = context.facts(live.request).arrived;
+            let now = context.now();
             context.recorder().add(self.series.served, sent);
+            context.recorder().span(self.series.took, now, now - sent);
             if self.settings.repeat_share > 0.0 && !live.is_repeat {
                 let facts = context.facts(live.request);
                 self.recent.push_back((context.now(), facts.key, facts.work));
@@ -320,6 +325,14 @@ impl PopulationActor {
             context.timer(apart, BURST, place);
         }
         self.arrive_one(work.or(self.settings.work), context);
+    }
+}
+
+/// The work of one request.
+fn draw(random: &mut Stream, work: Work) -> Nanos {
+    match work.stages {
+        Some(stages) => random.erlang(work.mean.nanos, stages),
+        None => random.lognormal(work.mean.nanos, work.sigma),
     }
 }
 
@@ -447,8 +460,10 @@ impl Actor for PopulationActor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::actors::number_of;
+    use crate::actors::trial::{CLIENT, event, run, total};
     use crate::random::nanos;
-    use seawall_cases::scenario::Clock;
+    use seawall_cases::scenario::{Clock, Span};
 
     #[test]
     fn a_curve_is_straight_between_its_corners() {
@@ -457,6 +472,39 @@ mod tests {
         let factors = ["09:00", "10:00", "10:30", "11:00", "12:00"].map(|time| factor(&curve, at(time).nanos));
         assert_eq!(factors.map(nanos_of), [1000, 1000, 1500, 2000, 2000]);
         assert_eq!(nanos_of(factor(&[], 5)), 1000);
+    }
+
+    #[test]
+    fn an_answer_is_good_only_while_somebody_waits_for_it() {
+        let client = CLIENT.replace("to = \"door\"", "to = \"door\"\npatience = \"10s\"");
+        let door = "[[engine]]\nname = \"door\"\nslots = 9\ntakes_work = true\nworks_on = true\n";
+        let one = |name: &str, mean: &str| {
+            let burst = format!(r#"burst = {{ count = 1, apart = "0s", work = {{ mean = "{mean}" }} }}"#);
+            event(name, "10:00:01", "client", &burst)
+        };
+        let seen = run(&[&client, door, &one("in-time", "9s"), &one("at-the-end", "10s"), &one("late", "11s")]);
+        assert_eq!((total(&seen, "client.served"), total(&seen, "client.succeeded")), (1, 1));
+        assert_eq!((total(&seen, "client.lost"), total(&seen, "door.wasted")), (2, 1));
+        let took = seen.spread_of("client.took").expect("it is recorded");
+        assert_eq!((took.total(), took.quantile(500).map(|span| span / 1_000_000_000)), (1, Some(9)));
+    }
+
+    #[test]
+    fn work_is_drawn_from_its_law() {
+        let mut random = Stream::new(1, "work");
+        let mean_and_deviation = |work: Work, random: &mut Stream| {
+            let drawn: Vec<f64> = (0..20_000).map(|_| number_of(draw(random, work))).collect();
+            let mean = drawn.iter().sum::<f64>() / 20_000.0;
+            let square = drawn.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / 20_000.0;
+            (mean / 1e9, libm::sqrt(square) / mean)
+        };
+        let mean = Span::from_secs(1);
+        let of = |sigma, stages| Work { mean, sigma, stages, prompt_tokens: 0, output_tokens: 0 };
+        for (work, deviation) in [(of(0.0, Some(1)), 1.0), (of(0.0, Some(4)), 0.5), (of(0.099_751_345, None), 0.1)] {
+            let (mean, got) = mean_and_deviation(work, &mut random);
+            assert!((mean - 1.0).abs() < 0.03 && (got - deviation).abs() < 0.03, "{mean} {got} {deviation}");
+        }
+        assert_eq!(draw(&mut random, of(0.0, None)), 1_000_000_000);
     }
 
     fn nanos_of(value: f64) -> u64 {

@@ -237,7 +237,7 @@ impl Builder<'_> {
             let ground = self.ground.setup.in_small(self.ground.scale);
             let count = scaled(ground.slots_of(pool), f64::from(*capacity_percent) / 100.0);
             let apart = Span { nanos: within.nanos / u64::from(count) };
-            let work = Work { mean: *work, sigma: 0.0, prompt_tokens: 0, output_tokens: 0 };
+            let work = Work { mean: *work, sigma: 0.0, stages: None, prompt_tokens: 0, output_tokens: 0 };
             Some((Burst { count, apart, work: Some(work) }, *attempt_timeout))
         })
     }

@@ -4,7 +4,7 @@ use super::grid::{Cell, Subject};
 use super::judge::{Outcome, Trace, judge};
 use super::scenario::Plan;
 use crate::construct::{Options, Seawall};
-use crate::random::mix;
+use crate::random::seed_of;
 use crate::world::World;
 
 impl Cell {
@@ -22,6 +22,6 @@ impl Cell {
 
     fn seed(self, seed: u64) -> u64 {
         let [_, words @ ..] = self.words();
-        words.join("/").bytes().fold(mix(seed), |hash, byte| mix(hash ^ u64::from(byte)))
+        seed_of(seed, &words.join("/"))
     }
 }

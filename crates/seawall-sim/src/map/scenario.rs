@@ -133,7 +133,8 @@ impl Plan {
             Trigger::Giants => {
                 let speed = self.scenario.engine.first().map_or(0, |engine| engine.prefill_tokens_per_second);
                 let prompt_tokens = u32::try_from(Nanos::from(speed) * (length / SECOND)).unwrap_or(u32::MAX);
-                let work = Work { mean: Span { nanos: length }, sigma: 0.0, prompt_tokens, output_tokens: 1 };
+                let work =
+                    Work { mean: Span { nanos: length }, sigma: 0.0, stages: None, prompt_tokens, output_tokens: 1 };
                 let burst = Burst { count: GIANTS, apart: Span::default(), work: Some(work) };
                 self.happens("documents", TRIGGER_AT, Change { burst: Some(burst), ..Change::default() });
             }

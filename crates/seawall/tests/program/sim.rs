@@ -45,6 +45,44 @@ fn a_map_is_told_as_text_and_wrong_words_name_the_right_ones() {
 }
 
 #[test]
+fn the_storm_set_is_held_against_its_gates() {
+    let folder = folder();
+    let told = |arguments: &[&str]| {
+        let output = program(&folder).args(["sim", "storms"]).args(arguments).output().expect("the program runs");
+        (output.status.code(), String::from_utf8(output.stdout).expect("text"))
+    };
+    let one = ["--storm", "B", "--load", "0.8", "--seeds", "2", "--naive", "--jobs", "2"];
+    let (code, text) = told(&[&one[..], &["--json"]].concat());
+    let report: Value = serde_json::from_str(&text).expect("it prints JSON");
+    let rows = report["rows"].as_array().expect("a list of rows");
+    let names: Vec<(&Value, &Value)> = rows.iter().map(|row| (&row["cell"], &row["router"])).collect();
+    let cell = Value::from("bench/fixed/B/0.8/mixed");
+    assert_eq!(names, [(&cell, &Value::from("seawall")), (&cell, &Value::from("naive"))]);
+    // The exit status says what the rows say, and only Seawall has gates.
+    assert_eq!(code, Some(i32::from(!report["passed"].as_bool().expect("a verdict"))));
+    let gates = |row: &Value| row["gates"].as_array().map(Vec::len);
+    assert_eq!((gates(&rows[0]), gates(&rows[1])), (Some(3), Some(0)));
+    assert!(rows[1]["goodput"].as_f64().is_some_and(|goodput| goodput < 0.4), "{rows:?}");
+    // The same rows for people.
+    let (same, table) = told(&one);
+    assert_eq!(same, code);
+    assert!(table.starts_with("bench, fixed, mixed\n") && table.contains("of 1 cells pass"), "{table}");
+    // A shape whose gate is what Seawall does where it is told the slots.
+    let (_, told_too) = told(&["--shape", "2x3x0.5", "--load", "0.5", "--storm", "A", "--seeds", "1", "--json"]);
+    let report: Value = serde_json::from_str(&told_too).expect("it prints JSON");
+    assert_eq!(report["rows"].as_array().map(Vec::len), Some(1));
+    assert!(report["rows"][0]["of_told"].is_number(), "{report}");
+}
+
+#[test]
+fn a_storm_that_there_is_not_is_refused_with_what_there_is() {
+    let folder = folder();
+    for wrong in [["--shape", "3x3"], ["--law", "fixd"], ["--law", "heavy-tail"], ["--load", "3"]] {
+        insta::assert_snapshot!(session(&folder, &[&["sim", "storms"][..], &wrong].concat()));
+    }
+}
+
+#[test]
 fn the_measured_clients_are_listed() {
     insta::assert_snapshot!(session(&folder(), &["sim", "profiles"]));
 }

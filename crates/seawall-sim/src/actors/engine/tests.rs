@@ -85,6 +85,37 @@ batch_slowdown_percent = 50.0
 }
 
 #[test]
+fn slots_are_added_and_taken_away() {
+    let fewer = event("fewer", "10:00:02", "door", "slots = -1");
+    let more = event("more", "10:00:05", "door", "slots = 5");
+    let two = ENGINE.replace("slots = 1", "slots = 2").replace("waiting_limit = 1", "waiting_limit = 10");
+    let six = event("six", "10:00:01", "client", r#"burst = { count = 7, apart = "0s" }"#);
+    let seen = run(&[CLIENT, &two, &six, &fewer, &more]);
+    // Two run to their end although one slot is gone; then one runs alone until there are six slots.
+    assert_eq!(seconds(&seen, "client.succeeded", 8), [0, 0, 0, 2, 0, 1, 0, 4]);
+    assert_eq!(seconds(&seen, "door.running", 8), [0, 2, 2, 1, 1, 4, 4, 0]);
+    // One stays, whatever is taken away.
+    let all = event("all", "10:00:02", "door", "slots = -9");
+    let left = run(&[CLIENT, &two, &six, &all]);
+    assert_eq!(seconds(&left, "client.succeeded", 8), [0, 0, 0, 2, 0, 1, 0, 1]);
+}
+
+#[test]
+fn those_that_wait_may_take_turns_at_random() {
+    let order = |random: bool| {
+        let door = ENGINE.replace("waiting_limit = 1", "waiting_limit = 50");
+        let door = format!("{door}random_order = {random}\n");
+        let impatient = CLIENT.replace("to = \"door\"", "to = \"door\"\npatience = \"21s\"");
+        let ten = |name: &str, at: &str| event(name, at, "client", r#"burst = { count = 10, apart = "0s" }"#);
+        seconds(&run(&[&impatient, &door, &ten("ten", "10:00:01"), &ten("more", "10:00:02")]), "client.served", 3)
+    };
+    // In order of arrival the first ten are served, and all but the last of them at most ten seconds late.
+    assert_eq!(order(false), [0, 10, 0]);
+    let [_, first, second] = order(true)[..] else { panic!("three seconds") };
+    assert!(first < 10 && second > 0, "{first} and {second}");
+}
+
+#[test]
 fn errors_end_only_what_comes_and_silence_all() {
     let during = |fault: &str| {
         let begins = event("begins", "10:00:02", "door", &format!("fault = \"{fault}\""));

@@ -4,6 +4,7 @@ mod bench;
 mod map;
 mod profiles;
 mod state;
+mod storms;
 
 use crate::Exit;
 use clap::{Args, Subcommand};
@@ -21,6 +22,8 @@ pub struct Sim {
 pub enum Study {
     /// Sweeps load, triggers and clients, and shows after which the system comes back by itself.
     Map(map::Map),
+    /// Runs the storm set, and holds Seawall against the best that could have been done.
+    Storms(storms::Storms),
     /// Lists the measured clients and how each of them retries.
     Profiles(profiles::Profiles),
     /// Measures the simulator: events a second on one core, and memory.
@@ -30,6 +33,7 @@ pub enum Study {
 pub(crate) fn run(sim: &Sim) -> Exit {
     match &sim.command {
         Study::Map(map) => map::run(map),
+        Study::Storms(storms) => storms::run(storms),
         Study::Profiles(profiles) => profiles::run(profiles),
         Study::Bench(bench) => bench::run(bench),
     }

@@ -1,0 +1,278 @@
+//! What came of one run.
+//!
+//! **Good** is a request whose client had its answer before its patience was over, however many attempts that took.
+//! Every request of the run counts; those of the last second have their whole patience too.
+//!
+//! **Recovered.** From some second on, every window of five seconds has at least 97% of the good answers that it should
+//! have, up to the next trouble or the last request. It should have as many as the oracle gave in it, or as were sent in
+//! it where that is fewer: what a router lost before is told by its goodput, and is not lost again. What the servers
+//! have taken up during the window and not finished counts as done: the oracle has nothing that is half done.
+
+use super::cell::{Cell, Router};
+use super::oracle;
+use super::scenario::{Plan, seconds};
+use crate::actors::number;
+use crate::calls::Facts;
+use crate::recorder::Recorder;
+use crate::spread::Spread;
+use crate::{Nanos, SECOND};
+use serde::Serialize;
+
+/// Length of a window in seconds.
+const WINDOW: usize = 5;
+/// The part of what is expected that counts as recovered.
+const ENOUGH: f64 = 0.97;
+
+/// What came of one run of a cell.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// The cell's name.
+    pub cell: String,
+    /// The router's name.
+    pub router: String,
+    /// The seed.
+    pub seed: u64,
+    /// Distinct requests.
+    pub requests: usize,
+    /// Those that were good.
+    pub good: f64,
+    /// Those that the oracle would have served.
+    pub oracle_good: usize,
+    /// Good ones, as a part of the oracle's.
+    pub goodput: f64,
+    /// Attempts at the servers for each distinct request.
+    pub upstream_attempts: f64,
+    /// The most of them for one request.
+    pub most_upstream: f64,
+    /// Attempts of the clients at the router for each distinct request.
+    pub client_attempts: f64,
+    /// Half of the good ones had their answer within so many seconds of the first attempt.
+    pub p50_seconds: f64,
+    /// 99% of them.
+    pub p99_seconds: f64,
+    /// Seconds from the end of each trouble until the goodput was back; none: it was not before the next trouble, or
+    /// the end.
+    pub recovery_seconds: Vec<Option<f64>>,
+    /// How long the goodput after each trouble was looked at: what a recovery that did not come lasted at the least.
+    pub looked_at_seconds: Vec<f64>,
+    /// The most that waited in the router's line at the end of a second; of a naive router nothing is known.
+    pub most_waiting: f64,
+    /// How many things happened in the run.
+    pub events: u64,
+    /// Hash of everything that happened.
+    pub trace_hash: String,
+    /// What was seen that must never be seen.
+    pub violations: Vec<String>,
+}
+
+impl Outcome {
+    /// The longest recovery; one that did not come counts with the time in which it did not.
+    pub fn recovery(&self) -> f64 {
+        let told = self.recovery_seconds.iter().zip(&self.looked_at_seconds);
+        told.map(|(recovery, looked_at)| recovery.unwrap_or(*looked_at)).fold(0.0, f64::max)
+    }
+
+    /// Whether the goodput came back after every trouble.
+    pub fn is_back(&self) -> bool {
+        self.recovery_seconds.iter().all(Option::is_some)
+    }
+}
+
+/// What is read from the world, beside its series.
+#[derive(Clone, Debug)]
+pub(super) struct Trace {
+    pub(super) router: Router,
+    pub(super) seed: u64,
+    pub(super) requests: Vec<Facts>,
+    pub(super) events: u64,
+    pub(super) hash: u64,
+    pub(super) violations: Vec<String>,
+}
+
+/// Judges the run of a cell.
+pub(super) fn judge(cell: Cell, plan: &Plan, recorder: &Recorder, trace: Trace) -> Result<Outcome, String> {
+    let series = |actor: &str, metric: &str| {
+        let name = format!("{actor}.{metric}");
+        recorder.values(&name).ok_or_else(|| format!("the storm set's scenario has no `{name}`"))
+    };
+    let all = |actors: &[String], metric: &str| {
+        let each: Result<Vec<&[f32]>, String> = actors.iter().map(|actor| series(actor, metric)).collect();
+        each.map(|each| added(&each))
+    };
+    let jobs: Vec<oracle::Job> = trace.requests.iter().map(|facts| plan.job(facts.arrived, facts.work)).collect();
+    let answers = oracle::answers(&jobs, &plan.capacity);
+    let good = sum(&all(&plan.populations, "served")?);
+    let oracle_good = answers.iter().flatten().count();
+    let requests = trace.requests.len();
+    let each = 1.0 / number(requests.max(1));
+    let course = Course {
+        done: all(&plan.populations, "succeeded")?,
+        running: all(&plan.engines, "running")?,
+        sent: by_second(jobs.iter().map(|job| job.sent), plan.end),
+        possible: by_second(answers.iter().flatten().copied(), plan.end),
+    };
+    let took = plan.populations.iter().filter_map(|name| recorder.spread_of(&format!("{name}.took")));
+    let took = took.fold(Spread::default(), |mut all, one| {
+        all.merge(one);
+        all
+    });
+    let quantile = |of_thousand| took.quantile(of_thousand).map_or(0.0, seconds);
+    let (recovery_seconds, looked_at_seconds) = course.recoveries(plan);
+    Ok(Outcome {
+        cell: cell.to_string(),
+        router: trace.router.to_string(),
+        seed: trace.seed,
+        requests,
+        good,
+        oracle_good,
+        goodput: good / number(oracle_good.max(1)),
+        upstream_attempts: sum(&added(&[series("router", "upstream")?])) * each,
+        most_upstream: recorder.mark_value("router.most_upstream").unwrap_or(0.0),
+        client_attempts: sum(&added(&[series("router", "attempts")?])) * each,
+        p50_seconds: quantile(500),
+        p99_seconds: quantile(990),
+        recovery_seconds,
+        looked_at_seconds,
+        most_waiting: series("router", "waiting")
+            .map_or(0.0, |waiting| added(&[waiting]).iter().fold(0.0, |most, now| f64::max(most, *now))),
+        events: trace.events,
+        trace_hash: format!("{:016x}", trace.hash),
+        violations: trace.violations,
+    })
+}
+
+/// A run by seconds.
+struct Course {
+    /// Good answers, when they were given.
+    done: Vec<f64>,
+    /// Requests that run in the servers, at the end of the second.
+    running: Vec<f64>,
+    /// Distinct requests, when they were first sent.
+    sent: Vec<f64>,
+    /// The oracle's answers.
+    possible: Vec<f64>,
+}
+
+impl Course {
+    /// Of each trouble: seconds from its end until the goodput was back, and for how long it was looked at.
+    fn recoveries(&self, plan: &Plan) -> (Vec<Option<f64>>, Vec<f64>) {
+        let troubles = plan.troubles.iter().enumerate();
+        let told = troubles.map(|(index, (_, over))| {
+            let until = plan.troubles.get(index + 1).map_or(plan.sent_until, |(next, _)| *next);
+            let (from, until) = (second(*over), second(until));
+            let recovered = self.recovered(from, until).map(|second| number(second - from));
+            (recovered, number(until.saturating_sub(from)))
+        });
+        told.unzip()
+    }
+
+    /// The second from which on all windows up to `until` have enough; `None`: not even the last one has.
+    fn recovered(&self, from: usize, until: usize) -> Option<usize> {
+        let last = until.checked_sub(WINDOW).filter(|last| *last >= from)?;
+        let ill = (from..=last).rev().find(|begin| !self.has_enough(*begin));
+        match ill {
+            None => Some(from),
+            Some(begin) if begin == last => None,
+            Some(begin) => Some(begin + 1),
+        }
+    }
+
+    fn has_enough(&self, begin: usize) -> bool {
+        let in_window = |values: &[f64]| values.iter().skip(begin).take(WINDOW).sum::<f64>();
+        let level = |second: usize| self.running.get(second).copied().unwrap_or(0.0);
+        let before = begin.checked_sub(1).map_or(0.0, level);
+        let taken_up = level(begin + WINDOW - 1) - before;
+        in_window(&self.done) + taken_up >= ENOUGH * in_window(&self.possible).min(in_window(&self.sent))
+    }
+}
+
+fn second(at: Nanos) -> usize {
+    usize::try_from(at / SECOND).unwrap_or(usize::MAX)
+}
+
+/// How many of these times are in each second.
+fn by_second(times: impl Iterator<Item = Nanos>, end: Nanos) -> Vec<f64> {
+    let mut counts = vec![0.0; second(end) + 1];
+    for time in times {
+        if let Some(count) = counts.get_mut(second(time)) {
+            *count += 1.0;
+        }
+    }
+    counts
+}
+
+/// Several series as one.
+fn added(series: &[&[f32]]) -> Vec<f64> {
+    let length = series.iter().map(|values| values.len()).max().unwrap_or(0);
+    let mut sums = vec![0.0; length];
+    for values in series {
+        for (sum, value) in sums.iter_mut().zip(*values) {
+            *sum += f64::from(*value);
+        }
+    }
+    sums
+}
+
+fn sum(values: &[f64]) -> f64 {
+    values.iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Thirty seconds in which ten answers a second were possible, and as many requests were sent.
+    fn course() -> Course {
+        Course { done: vec![10.0; 30], running: vec![4.0; 30], sent: vec![10.0; 30], possible: vec![10.0; 30] }
+    }
+
+    #[test]
+    fn a_course_that_keeps_up_is_back_at_once() {
+        assert_eq!(course().recovered(10, 30), Some(10));
+        // One of fifty less is within three percent, two are not.
+        let mut course = course();
+        course.done[12] = 9.0;
+        assert_eq!(course.recovered(10, 30), Some(10));
+        course.done[12] = 8.0;
+        assert_eq!(course.recovered(10, 30), Some(13));
+    }
+
+    #[test]
+    fn it_is_back_when_no_window_up_to_the_end_lacks_anything() {
+        let mut course = course();
+        course.done[10] = 0.0;
+        course.done[20] = 0.0;
+        assert_eq!(course.recovered(10, 30), Some(21));
+        assert_eq!(course.recovered(10, 25), None);
+        assert_eq!(course.recovered(10, 20), Some(11));
+        // A window that is not whole says nothing.
+        assert_eq!(course.recovered(26, 30), None);
+    }
+
+    #[test]
+    fn what_was_lost_before_is_not_missed_again() {
+        let mut course = course();
+        // The oracle works a backlog off that this router has refused.
+        course.possible = vec![15.0; 30];
+        assert_eq!(course.recovered(10, 30), Some(10));
+        // One that has a backlog and does not work it off is behind.
+        course.sent = vec![15.0; 30];
+        assert_eq!(course.recovered(10, 30), None);
+    }
+
+    #[test]
+    fn what_the_servers_have_taken_up_counts_as_done() {
+        let mut course = course();
+        course.done[14] = 6.0;
+        assert_eq!(course.recovered(10, 30), Some(15));
+        course.running[14] = 8.0;
+        course.done[15] = 14.0;
+        assert_eq!(course.recovered(10, 30), Some(10));
+    }
+
+    #[test]
+    fn each_second_has_its_own() {
+        assert_eq!(by_second([0, SECOND - 1, SECOND, 9 * SECOND].into_iter(), 2 * SECOND), [2.0, 1.0, 0.0]);
+        assert_eq!(added(&[&[1.0, 2.0], &[3.0]]), [4.0, 2.0]);
+    }
+}
