@@ -62,7 +62,7 @@ fn a_run_is_the_same_each_time_and_all_routers_get_the_same_arrivals() {
     let naive = run(cell, Router::Naive, 1);
     assert_eq!(naive, run(cell, Router::Naive, 1));
     assert_ne!(naive.trace_hash, run(cell, Router::Naive, 2).trace_hash);
-    for router in [Router::Seawall, Router::Told, Router::ToldTwice] {
+    for router in [Router::default(), Router::Told, Router::ToldTwice] {
         let seawall = run(cell, router, 1);
         assert_eq!((seawall.requests, seawall.oracle_good), (naive.requests, naive.oracle_good));
         assert_eq!(seawall.violations, [""; 0]);
@@ -93,7 +93,7 @@ fn a_light_load_is_served_whole_and_at_once() {
 fn a_row_is_the_means_of_its_seeds_and_the_worst_of_them() {
     let cell = bench(Storm::A, 200);
     let runs = [1, 2].map(|seed| run(cell, Router::Naive, seed));
-    let row = Row::of(cell, Router::Seawall, &runs, Some(&runs));
+    let row = Row::of(cell, Router::default(), &runs, Some(&runs));
     assert_eq!((row.seeds, row.of_told), (2, Some(1.0)));
     assert!((row.goodput - f64::midpoint(runs[0].goodput, runs[1].goodput)).abs() < 1e-12);
     assert!((row.worst_goodput - runs[0].goodput.min(runs[1].goodput)).abs() < 1e-12);

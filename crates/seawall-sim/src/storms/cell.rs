@@ -1,6 +1,7 @@
 //! The axes of the set, and its cells.
 
 use super::shape::{SHAPES, Shape};
+use seawall_core::capacity;
 use std::fmt;
 
 /// How long one request takes in a slot, around the shape's mean.
@@ -62,8 +63,9 @@ pub enum Length {
 pub enum Router {
     /// A naive router: each attempt to a server at random.
     Naive,
-    /// Seawall, which is not told the slots.
-    Seawall,
+    /// Seawall, which is not told the slots and finds them with the method of this name, one of
+    /// [`seawall_core::capacity::REGISTRY`].
+    Seawall(&'static str),
     /// Seawall, which is told the slots.
     Told,
     /// Seawall, which is told twice the slots.
@@ -157,14 +159,21 @@ impl fmt::Display for Clients {
     }
 }
 
+impl Default for Router {
+    /// Seawall with the default method.
+    fn default() -> Self {
+        Self::Seawall(capacity::REGISTRY[0].name)
+    }
+}
+
 impl fmt::Display for Router {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(match self {
-            Self::Naive => "naive",
-            Self::Seawall => "seawall",
-            Self::Told => "told",
-            Self::ToldTwice => "told-twice",
-        })
+        match self {
+            Self::Naive => formatter.pad("naive"),
+            Self::Seawall(method) => formatter.pad(&format!("seawall {method}")),
+            Self::Told => formatter.pad("told"),
+            Self::ToldTwice => formatter.pad("told-twice"),
+        }
     }
 }
 

@@ -87,7 +87,7 @@ impl Row {
             violations: runs.iter().flat_map(|run| run.violations.clone()).collect(),
             gates: Vec::new(),
         };
-        if router == Router::Seawall {
+        if matches!(router, Router::Seawall(_)) {
             row.gates = Gate::of(cell).into_iter().map(|gate| row.check(gate)).collect();
         }
         row

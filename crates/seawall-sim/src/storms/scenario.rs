@@ -9,11 +9,11 @@ use crate::random::nanos;
 use crate::{Nanos, SECOND};
 use seawall_cases::scenario::{Change, Clock, Engine, Event, Population, Retry, Scenario, Span, Work};
 use seawall_core::id::{DeploymentId, PoolId, TenantId};
-use seawall_core::routing;
 use seawall_core::settings::{
     self, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, Mode, PoolSettings, QueueSettings,
     RetrySettings, Settings, TenantSettings, TimeoutSettings,
 };
+use seawall_core::{capacity, routing};
 
 /// How long a run goes on after the last client is gone, for what is under way.
 const TAIL: Nanos = 5 * SECOND;
@@ -74,7 +74,7 @@ impl Plan {
             }
         }
         let troubles = times.iter().map(|(from, to)| (*from, if *to < end { *to } else { *from })).collect();
-        let capacity = capacity(shape, &times);
+        let capacity = capacity_of(shape, &times);
         let patience = shape.patience;
         Ok(Self { scenario, populations, engines, capacity, patience, troubles, sent_until, end })
     }
@@ -187,7 +187,7 @@ fn changes(shape: &Shape) -> (Change, Change) {
 }
 
 /// The capacity over time of all servers together.
-fn capacity(shape: &Shape, times: &[(Nanos, Nanos)]) -> Capacity {
+fn capacity_of(shape: &Shape, times: &[(Nanos, Nanos)]) -> Capacity {
     let of = |slots: u32, part: f64| nanos(f64::from(shape.upstreams) * shape.speed(slots) * part * 1e6);
     let well = of(shape.slots, 1.0);
     let ill = match shape.trouble {
@@ -208,8 +208,10 @@ fn happens(scenario: &mut Scenario, actor: &str, at: Nanos, change: Change) {
 /// What Seawall is told in a cell: the servers, and of their sizes what this router is told. Everything else is the
 /// default.
 pub(super) fn given(plan: &Plan, cell: Cell, router: Router) -> Given {
+    let default = capacity::REGISTRY[0].name;
+    let discovery = if let Router::Seawall(method) = router { method } else { default }.to_owned();
     let size = match router {
-        Router::Naive | Router::Seawall => None,
+        Router::Naive | Router::Seawall(_) => None,
         Router::Told => Some(cell.shape.healthy_slots()),
         Router::ToldTwice => Some(2 * cell.shape.healthy_slots()),
     };
@@ -231,6 +233,7 @@ pub(super) fn given(plan: &Plan, cell: Cell, router: Router) -> Given {
         mode: Mode::Enforce,
         deployments: (0..plan.engines.len()).map(DeploymentId::from_index).collect(),
         policy: routing::REGISTRY[0].name.to_owned(),
+        discovery,
         queue: QueueSettings::default(),
         retry: RetrySettings::default(),
         ejection: EjectionSettings::default(),

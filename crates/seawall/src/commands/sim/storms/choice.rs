@@ -1,7 +1,8 @@
 //! Which cells the command line asks for.
 
 use super::Storms;
-use seawall_sim::storms::{CLIENTS, Cell, LAWS, LOADS, Law, Length, SHAPES, Shape, Storm};
+use seawall_core::capacity;
+use seawall_sim::storms::{CLIENTS, Cell, LAWS, LOADS, Law, Length, Router, SHAPES, Shape, Storm};
 use std::fmt::Display;
 
 /// The cells, in the order of the set; an error names what there is.
@@ -30,6 +31,13 @@ pub(super) fn cells(storms: &Storms) -> Result<Vec<Cell>, String> {
         return Err(format!("--law: no shape that was asked for has such a law; {}", laws.join("; ")));
     }
     Ok(cells)
+}
+
+/// Seawall with each method that is asked for.
+pub(super) fn methods(storms: &Storms) -> Result<Vec<Router>, String> {
+    let Some(text) = &storms.method else { return Ok(vec![Router::default()]) };
+    let known: Vec<&'static str> = capacity::REGISTRY.iter().map(|entry| entry.name).collect();
+    Ok(picked("--method", text, &known)?.into_iter().map(Router::Seawall).collect())
 }
 
 fn shapes(text: &str) -> Result<Vec<&'static str>, String> {

@@ -17,7 +17,7 @@ use std::num::NonZeroUsize;
 #[command(after_help = "Examples:\n  \
     seawall sim storms\n  \
     seawall sim storms --shape set --law fixed,exponential --seeds 8\n  \
-    seawall sim storms --storm B --load 0.8,2 --clients all --naive --told\n  \
+    seawall sim storms --storm B --load 0.8,2 --clients all --naive --told --method all\n  \
     seawall sim storms --ten-minutes --load 0.8,1.2,2 --seeds 2\n\n\
     Goodput is the requests answered before their client's patience was over, as a part of what an oracle would have\n\
     served: one server as fast as all together that knows what comes. The exit status is 0 only if every gate holds.")]
@@ -38,6 +38,9 @@ pub struct Storms {
     /// Who sends them: `sdk`, `immediate`, `7x7`, `vercel`, `mixed` or `all`.
     #[arg(long, default_value = "mixed", value_name = "NAMES")]
     pub clients: String,
+    /// How Seawall finds the slots that it is not told: names of methods, or `all`; without it, the default one.
+    #[arg(long, value_name = "NAMES")]
+    pub method: Option<String>,
     /// How many seeds each cell is run with.
     #[arg(long, default_value_t = 3, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: u64,
@@ -77,14 +80,14 @@ struct Job {
 }
 
 pub(super) fn run(storms: &Storms) -> Exit {
-    let cells = match choice::cells(storms) {
-        Ok(cells) => cells,
+    let (cells, methods) = match choice::cells(storms).and_then(|cells| Ok((cells, choice::methods(storms)?))) {
+        Ok(chosen) => chosen,
         Err(error) => {
             console::error(&error);
             return Exit::Usage;
         }
     };
-    let rows = match rows(storms, &cells) {
+    let rows = match rows(storms, &methods, &cells) {
         Ok(rows) => rows,
         Err(error) => {
             console::error(&error);
@@ -103,8 +106,8 @@ pub(super) fn run(storms: &Storms) -> Exit {
 }
 
 /// The routers that a cell is run with: those of which a row is shown, and then those that one is compared with.
-fn routers(storms: &Storms, cell: Cell) -> (Vec<Router>, bool) {
-    let mut shown = vec![Router::Seawall];
+fn routers(storms: &Storms, methods: &[Router], cell: Cell) -> (Vec<Router>, bool) {
+    let mut shown = methods.to_vec();
     if storms.told {
         shown.extend([Router::Told, Router::ToldTwice]);
     }
@@ -116,11 +119,11 @@ fn routers(storms: &Storms, cell: Cell) -> (Vec<Router>, bool) {
 }
 
 /// Runs everything; a row for each cell and router.
-fn rows(storms: &Storms, cells: &[Cell]) -> Result<Vec<Row>, String> {
+fn rows(storms: &Storms, methods: &[Router], cells: &[Cell]) -> Result<Vec<Row>, String> {
     let seeds = || storms.first_seed..storms.first_seed.saturating_add(storms.seeds);
     let mut jobs = Vec::new();
     for cell in cells {
-        let (shown, adds_told) = routers(storms, *cell);
+        let (shown, adds_told) = routers(storms, methods, *cell);
         for router in shown.into_iter().chain(adds_told.then_some(Router::Told)) {
             jobs.extend(seeds().map(|seed| Job { cell: *cell, router, seed }));
         }
@@ -137,7 +140,7 @@ fn rows(storms: &Storms, cells: &[Cell]) -> Result<Vec<Row>, String> {
     let mut runs = outcomes.chunks(count);
     let mut rows = Vec::new();
     for cell in cells {
-        let (shown, adds_told) = routers(storms, *cell);
+        let (shown, adds_told) = routers(storms, methods, *cell);
         let all: Vec<(Router, &[Outcome])> =
             shown.iter().copied().chain(adds_told.then_some(Router::Told)).zip(runs.by_ref()).collect();
         let told = all.iter().find(|(router, _)| *router == Router::Told).map(|(_, runs)| *runs);
