@@ -12,6 +12,7 @@ mod profile;
 mod record;
 mod replays;
 mod simulator;
+mod storms;
 
 pub use record::{Conditions, Record, write};
 
@@ -37,13 +38,14 @@ pub const MEASUREMENTS: &[Measurement] = &[
     map::MEASUREMENT,
     replays::MEASUREMENT,
     simulator::MEASUREMENT,
+    storms::MEASUREMENT,
 ];
 
 /// Runs the named measurements one after the other and writes their records; `list` names them all.
 pub fn run(repository: &Repository, names: &[String]) -> Result<(), Failure> {
     if names == ["list"] {
         for measurement in MEASUREMENTS {
-            report::say(&format!("{:<12} {}", measurement.name, measurement.summary));
+            report::say(&format!("{:<16} {}", measurement.name, measurement.summary));
         }
         return Ok(());
     }

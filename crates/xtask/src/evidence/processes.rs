@@ -1,6 +1,7 @@
 //! Processes that a measurement starts, watches and stops.
 
 use crate::{Failure, command, files};
+use serde_json::Value;
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -8,6 +9,17 @@ use std::time::Duration;
 
 /// Ticks of a processor second in `/proc`, on every Linux that Rust runs on.
 const TICKS_PER_SECOND: f64 = 100.0;
+
+/// What the program prints as JSON. It ends with 1 when a check fails, which is for the page to tell.
+pub(super) fn answered(command: &mut Command) -> Result<Value, Failure> {
+    let line = command::line(command);
+    let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    let output = output.map_err(|source| Failure::Start { command: line.clone(), source })?;
+    if !matches!(output.status.code(), Some(0 | 1)) {
+        return Err(Failure::Command { command: line, status: output.status.to_string() });
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| Failure::Answer { command: line, reason: error.to_string() })
+}
 
 /// A process that is killed when dropped.
 #[derive(Debug)]

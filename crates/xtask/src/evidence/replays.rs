@@ -2,12 +2,13 @@
 //! tenth less and more. Draws the cases, too.
 
 use super::cost::build_program;
+use super::processes::answered;
 use crate::evidence::{Measurement, Record};
 use crate::repository::Repository;
 use crate::{Failure, command, report};
 use serde_json::Value;
 use std::fmt::Write as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// The entry of the table.
 pub(super) const MEASUREMENT: Measurement = Measurement {
@@ -65,11 +66,11 @@ fn run(repository: &Repository) -> Result<Record, Failure> {
     report::say(&format!("{SEEDS} seeds of every case: an hour of one core"));
     let mut replay = Command::new(&program);
     replay.args(["replay", "--all", "--json", "--seeds", &SEEDS.to_string(), "--svg"]).arg(repository.path(PLOTS));
-    let seeds = answered(&mut replay)?;
+    let seeds = cases_of(&mut replay)?;
     report::say(&format!("the calibrated values a tenth off, {VARIED_SEEDS} seeds: half an hour of one core"));
     let mut vary = Command::new(&program);
     vary.args(["replay", "--all", "--json", "--vary", "--seeds", &VARIED_SEEDS.to_string()]);
-    let varied = answered(&mut vary)?;
+    let varied = cases_of(&mut vary)?;
     let missing =
         || Failure::Answer { command: "seawall replay --json".to_owned(), reason: "a key is missing".to_owned() };
     let cases: Vec<CaseRows> = seeds.iter().map(case).collect::<Option<_>>().ok_or_else(missing)?;
@@ -77,15 +78,12 @@ fn run(repository: &Repository) -> Result<Record, Failure> {
     Ok(record(&cases, &varied))
 }
 
-/// The cases of an answer. The program ends with 1 when a check fails, which is for the page to tell.
-fn answered(replay: &mut Command) -> Result<Vec<Value>, Failure> {
-    let line = command::line(replay);
-    let output = replay.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
-    let output = output.map_err(|source| Failure::Start { command: line.clone(), source })?;
-    if !matches!(output.status.code(), Some(0 | 1)) {
-        return Err(Failure::Command { command: line, status: output.status.to_string() });
+/// The cases of an answer.
+fn cases_of(replay: &mut Command) -> Result<Vec<Value>, Failure> {
+    match answered(replay)? {
+        Value::Array(cases) => Ok(cases),
+        _ => Err(Failure::Answer { command: command::line(replay), reason: "it is no list".to_owned() }),
     }
-    serde_json::from_slice(&output.stdout).map_err(|error| Failure::Answer { command: line, reason: error.to_string() })
 }
 
 /// The rows of one case, in the order of its checks.
