@@ -7,6 +7,11 @@
 //!
 //! A window may err upwards: too small a one costs goodput in proportion, too large a one next to nothing until what is
 //! in flight takes about as long to complete as a caller waits.
+//!
+//! So room inside a window may turn out to be none. Beside it stands what is *known* to fit: what was in flight when
+//! the upstream last refused, and whatever was in flight together when an attempt was answered since. A request that
+//! cannot be tried again after one more refusal takes only such a place; each attempt that is answered leaves one
+//! behind.
 
 mod ceiling;
 
@@ -130,6 +135,8 @@ pub struct CapacityState {
     told: Option<u32>,
     in_flight: u32,
     closed_until: Instant,
+    /// The most in flight that is known to fit; `None` where it has never refused.
+    known: Option<u32>,
     discovery: Box<dyn Discovery>,
 }
 
@@ -139,7 +146,7 @@ impl CapacityState {
         let told = capacity.size();
         let chosen = if told.is_some() { by_name("ceiling") } else { by_name(discovery) };
         let discovery = (chosen.unwrap_or(&REGISTRY[0]).make)(hints);
-        Self { told, in_flight: 0, closed_until: Instant::ZERO, discovery }
+        Self { told, in_flight: 0, closed_until: Instant::ZERO, known: None, discovery }
     }
 
     /// Attempts in flight.
@@ -167,6 +174,13 @@ impl CapacityState {
         now >= self.closed_until && self.limit(now).is_none_or(|limit| in_flight < limit)
     }
 
+    /// Whether so many in flight and one more are known to fit.
+    ///
+    /// One alone always is: nothing else in flight could ever prove its place.
+    pub fn is_known_to_take(&self, in_flight: u32) -> bool {
+        in_flight == 0 || self.known.is_none_or(|known| in_flight < known)
+    }
+
     /// When room may appear without an attempt ending: the end of a stated wait, or the next rise of the window.
     ///
     /// Always later than `now`.
@@ -188,13 +202,18 @@ impl CapacityState {
 
     /// The answer of an attempt began.
     pub fn first_byte(&mut self, now: Instant, attempt: AttemptId, waiting: bool) {
+        self.known = self.known.map(|known| known.max(self.in_flight));
         self.discovery.first_byte(self.moment(now, waiting), attempt);
     }
 
     /// An attempt ended, and how.
     pub fn ended(&mut self, now: Instant, attempt: AttemptId, waiting: bool, end: AttemptEnd) {
+        if end == AttemptEnd::Completed {
+            self.known = self.known.map(|known| known.max(self.in_flight));
+        }
         self.in_flight = self.in_flight.saturating_sub(1);
         if let AttemptEnd::Throttled { wait } = end {
+            self.known = Some(self.in_flight);
             self.closed_until = self.closed_until.max(now + wait.unwrap_or(UNSTATED_WAIT));
         }
         self.discovery.ended(self.moment(now, waiting), attempt, Ending::from(end));

@@ -80,3 +80,31 @@ fn an_unstated_wait_is_100_ms_and_a_shorter_one_never_shortens() {
     assert!(!state.has_room(Instant::from_millis(1_999)));
     assert!(state.has_room(Instant::from_millis(2_000)));
 }
+
+#[test]
+fn what_is_known_to_fit_is_what_was_there_at_a_refusal_and_what_was_answered_since() {
+    let mut state = state(Capacity::Standard { size: None });
+    assert!(state.is_known_to_take(1_000), "it has never refused");
+    starts(&mut state, 4);
+    throttled(&mut state, Instant::ZERO, None);
+    assert_eq!((state.is_known_to_take(2), state.is_known_to_take(3)), (true, false));
+    // The growth of the ceiling proves nothing, nor does its end.
+    let later = Instant::from_millis(60_000);
+    assert!(state.has_room(later) && state.limit(later).is_none());
+    assert!(!state.is_known_to_take(3));
+    // Five together, one of which is answered to the end; then six, one of which begins to be answered.
+    starts(&mut state, 2);
+    state.ended(later, AttemptId(0), false, AttemptEnd::Completed);
+    assert_eq!((state.is_known_to_take(4), state.is_known_to_take(5)), (true, false));
+    starts(&mut state, 2);
+    state.first_byte(later, AttemptId(0), false);
+    assert_eq!((state.is_known_to_take(5), state.is_known_to_take(6)), (true, false));
+    // What fails or is given up proves nothing.
+    starts(&mut state, 1);
+    for end in [AttemptEnd::Failed, AttemptEnd::ClientGone].repeat(3) {
+        state.ended(later, AttemptId(0), false, end);
+    }
+    assert!(!state.is_known_to_take(6));
+    throttled(&mut state, later, None);
+    assert_eq!((state.is_known_to_take(0), state.is_known_to_take(1)), (true, false));
+}

@@ -1,6 +1,6 @@
 //! Step 6, queue: who waits, how long, who is let go, who is told to come back.
 
-use super::pool::{Eligibility, Routed};
+use super::pool::{Eligibility, Room, Routed};
 use super::{Deadline, Engine, Live, Phase, Plan};
 use crate::id::{PoolId, RequestId};
 use crate::outcome::Outcome;
@@ -25,6 +25,9 @@ impl Engine {
         let ahead = pool.queue.ahead_of(live.place);
         let is_full = pool.queue.len() >= pool.longest_line();
         if opens.is_some() || is_full || !pool.can_serve_in_time(now, live.place, ahead) {
+            if self.takes_any_room(now, request) {
+                return;
+            }
             let wait = opens.map(|opens| opens.since(now));
             return self.refuse_busy(now, request, wait);
         }
@@ -96,6 +99,19 @@ impl Engine {
         self.serve_shadow(now, id);
     }
 
+    /// Lets a request go whose wait for known room is over, or cannot be, if there is any room: it might be served
+    /// there. Whether it went.
+    fn takes_any_room(&mut self, now: Instant, request: RequestId) -> bool {
+        let Some(live) = self.requests.get(&request).copied().filter(|live| live.attempts > 0) else { return false };
+        let Routed::To { member, on_trial } = self.route_to(now, &live, Room::Any) else { return false };
+        let paid = self.pools[live.pool.index()].not_sent_bucket.withdraw(now, live.tenant);
+        if paid {
+            self.leave_line(request, &live);
+            self.dispatch(now, request, Plan::new(member, on_trial, Payment::NotSentBucket));
+        }
+        paid
+    }
+
     fn has_room(&mut self, now: Instant, id: PoolId) -> bool {
         self.pools[id.index()].members.iter_mut().any(|member| member.capacity.has_room(now))
     }
@@ -132,7 +148,13 @@ impl Engine {
     fn look_at_wait(&mut self, now: Instant, request: RequestId) {
         let Some(live) = self.requests.get(&request).copied() else { return };
         let expires = live.place.due - self.pools[live.pool.index()].least_left(live.place.bound);
-        if expires > now { self.await_expiry(now, request, expires) } else { self.expired(now, request) }
+        if expires > now {
+            return self.await_expiry(now, request, expires);
+        }
+        let is_too_late = live.place.bound == Bound::Deadline && live.place.due <= now;
+        if is_too_late || !self.takes_any_room(now, request) {
+            self.expired(now, request);
+        }
     }
 
     /// Nothing that begins now would be answered in time.

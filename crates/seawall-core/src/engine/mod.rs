@@ -39,7 +39,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use flight::{Flights, Recognised};
 use observe::Shadow;
-use pool::{Eligibility, Member, Pool, Routed};
+use pool::{Eligibility, Member, Pool, Room, Routed};
 
 /// The steps of a request's life, in order; the same table stands in `ARCHITECTURE.md`. The host does 1 to 3, 8, 9 and
 /// 12; joining (4) comes with the flight table.
@@ -358,11 +358,16 @@ impl Engine {
         self.respond(Respond { form, ..Respond::plain(request, outcome) });
     }
 
-    /// Step 7, route.
+    /// Step 7, route. Only a first attempt may find out whether there is room: after the refusal of a second one the
+    /// request would be over, although it could have waited for the place of an attempt that is answered.
     fn route(&mut self, now: Instant, live: &Live) -> Routed {
+        self.route_to(now, live, if live.attempts == 0 { Room::Any } else { Room::Known })
+    }
+
+    fn route_to(&mut self, now: Instant, live: &Live, room: Room) -> Routed {
         let who = self.eligibility(live);
         let first_of = (live.attempts == 0).then_some(live.tenant);
-        self.pools[live.pool.index()].route(now, who, first_of, &mut self.random)
+        self.pools[live.pool.index()].route(now, who, first_of, room, &mut self.random)
     }
 
     /// Step 8, dispatch: mints the permit of an attempt that is paid for.
@@ -468,8 +473,11 @@ impl Engine {
         if !self.may_try_again(now, &live) {
             return self.finish(now, request, outcome, None, false);
         }
+        // It does not wait, so any room is better than none.
+        let known = self.route(now, &live);
+        let routed = if known == Routed::NoRoom { self.route_to(now, &live, Room::Any) } else { known };
         // Where there is room, nobody who waits can use it: this is what "not saturated" means for this request.
-        let Routed::To { member, on_trial } = self.route(now, &live) else {
+        let Routed::To { member, on_trial } = routed else {
             let saturated = !self.pools[live.pool.index()].queue.is_empty();
             return self.finish(now, request, outcome, None, saturated);
         };

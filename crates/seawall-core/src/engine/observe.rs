@@ -17,7 +17,7 @@
 //! flight; whether a wait could be served in time is an estimate from that, so at its edge single verdicts may differ. A wait that nothing but time ends is looked at when the next thing happens in
 //! the pool; only its length is not exact then, and no length is told.
 
-use super::pool::{Eligibility, Member, Pool};
+use super::pool::{Eligibility, Member, Pool, Room};
 use super::{Deadline, Engine, Live, Phase, Plan};
 use crate::classify::{AttemptEnd, Repeatability};
 use crate::engine::io::{Scope, Verdict};
@@ -176,7 +176,7 @@ impl Engine {
         while let Some((_, lane)) = heads.pop_first() {
             let pool = &mut self.pools[id.index()];
             let Some((.., request)) = pool.shadow_head(now, lane) else { continue };
-            let Some((_, member)) = pool.would_take(now, Eligibility::of(lane)) else { continue };
+            let Some((_, member)) = pool.would_take(now, Eligibility::of(lane), Room::Any) else { continue };
             self.leave_shadow(request);
             self.shadow_start(now, request, member);
             heads.extend(self.pools[id.index()].shadow_head(now, lane).map(|(turn, ..)| (turn, lane)));
@@ -253,16 +253,22 @@ impl Engine {
         let lane = self.shadow_lane(live);
         let failed_is_healthy = self.is_healthy(live);
         let pool = &mut self.pools[live.pool.index()];
-        let found = pool.would_take(now, who).map(|(_, found)| found);
+        let found = pool.would_take(now, who, Room::Any);
         if end.repeatability() == Repeatability::Repeatable {
-            let useful = failed_is_healthy || pool.members[found?].health.is_healthy();
+            let useful = failed_is_healthy || pool.members[found?.1].health.is_healthy();
             return (useful && pool.retry_budget.withdraw(now, live.tenant)).then_some(Verdict::Retry);
         }
         let again = end == AttemptEnd::StaleConnection && pool.would_serve(now, member);
-        if (again || found.is_some()) && pool.not_sent_bucket.withdraw(now, live.tenant) {
+        let known =
+            pool.would_take(now, who, Room::Known).filter(|(tier, _)| found.is_some_and(|best| best.0 == *tier));
+        if (again || known.is_some()) && pool.not_sent_bucket.withdraw(now, live.tenant) {
             return Some(Verdict::Retry);
         }
-        (pool.permits_any(who) && self.would_wait(now, live, lane)).then_some(Verdict::Wait)
+        if pool.permits_any(who) && self.would_wait(now, live, lane) {
+            return Some(Verdict::Wait);
+        }
+        let paid = found.is_some() && self.pools[live.pool.index()].not_sent_bucket.withdraw(now, live.tenant);
+        paid.then_some(Verdict::Retry)
     }
 }
 
@@ -298,7 +304,7 @@ impl Pool {
         }
         let panic = self.in_panic();
         let (healthy, tier) = (self.members[picked].health.is_healthy(), Tier::of(&self.members[picked], panic));
-        match self.would_take(now, who) {
+        match self.would_take(now, who, Room::Any) {
             None => Would::NoRoom,
             Some((best, _)) if takes && tier == best => Would::Fit { on_trial: !healthy },
             Some((best, member)) if tier > best => Would::Move { member, verdict: Verdict::MoveForHealth },
@@ -319,7 +325,7 @@ impl Pool {
 
     /// Where a request could go in the shadow, and its tier: the lightest one of the first tier with room. What is out is
     /// asked only where all that is permitted is out, as in [`Pool::route`].
-    fn would_take(&mut self, now: Instant, who: Eligibility) -> Option<(Tier, usize)> {
+    fn would_take(&mut self, now: Instant, who: Eligibility, room: Room) -> Option<(Tier, usize)> {
         let panic = self.in_panic();
         let any_kept = self.members.iter().any(|member| who.permits(member) && Tier::of(member, panic) != Tier::Out);
         let lighter = |member: &Member, other: &Member| {
@@ -330,7 +336,8 @@ impl Pool {
         for index in 0..self.members.len() {
             let member = &mut self.members[index];
             let tier = Tier::of(member, panic);
-            if !who.permits(member) || (tier == Tier::Out && any_kept) || !member.would_have_room(now) {
+            let has_room = member.would_have_room(now) && (room == Room::Any || member.would_have_known_place());
+            if !who.permits(member) || (tier == Tier::Out && any_kept) || !has_room {
                 continue;
             }
             let better = |(other, at): (Tier, usize)| {

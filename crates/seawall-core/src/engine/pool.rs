@@ -83,12 +83,21 @@ impl Eligibility {
     }
 }
 
+/// Which room a request takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    /// Any: it may find out that there is none.
+    Any,
+    /// Only what is known to be there.
+    Known,
+}
+
 /// Where a request can go now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Routed {
     /// There. `on_trial`: although it is not healthy.
     To { member: usize, on_trial: bool },
-    /// Every permitted deployment is busy.
+    /// Every permitted deployment is busy, or may be where only known room will do.
     NoRoom,
     /// There is none that this request may go to.
     NonePermitted,
@@ -124,6 +133,7 @@ impl Pool {
         now: Instant,
         who: Eligibility,
         first_of: Option<TenantId>,
+        room: Room,
         random: &mut Random,
     ) -> Routed {
         let panic = self.in_panic();
@@ -140,9 +150,15 @@ impl Pool {
         // is out: the last candidate is never refused to.
         let tiers: [&dyn Fn(&Member) -> bool; 3] = [&in_rotation, &failing, &|_| !any_kept];
         for tier in tiers {
-            let candidates = self.candidates(now, |member| who.permits(member) && tier(member));
+            let mut candidates = self.candidates(now, |member| who.permits(member) && tier(member));
             if candidates.is_empty() {
                 continue;
+            }
+            if room == Room::Known {
+                candidates.retain(|(_, index)| self.members[*index].has_known_place());
+            }
+            if candidates.is_empty() {
+                return Routed::NoRoom;
             }
             let member = candidates[self.pick(&candidates, random)].1;
             return Routed::To { member, on_trial: !self.members[member].health.is_healthy() };
@@ -409,9 +425,19 @@ impl Member {
         time.saturating_mul(self.shadow_in_flight.clamp(1, there)) / there
     }
 
+    /// Whether one attempt more than are in flight is known to fit.
+    fn has_known_place(&self) -> bool {
+        self.capacity.is_known_to_take(self.capacity.in_flight())
+    }
+
     /// Whether one more attempt could start here now if every request were enforced.
     pub(super) fn would_have_room(&mut self, now: Instant) -> bool {
         self.capacity.takes(now, self.shadow_in_flight)
+    }
+
+    /// Whether one more would be known to fit.
+    pub(super) fn would_have_known_place(&self) -> bool {
+        self.capacity.is_known_to_take(self.shadow_in_flight)
     }
 
     pub(super) fn candidate(&self, now: Instant, ejection: &EjectionSettings) -> Candidate {

@@ -74,6 +74,90 @@ fn when_demand_halves_the_reservation_takes_all_of_it_again() {
     }
 }
 
+/// A random world of the swarm showed it (seed 645): the last attempt of a request was what found out whether there was
+/// room again, and so its client was refused at half load. Four places of 1 s, and five requests each 2.5 s.
+#[test]
+fn a_second_attempt_waits_for_a_place_that_is_known() {
+    let four_at_a_time = |call: &Call| {
+        let full = Answer::ended(millis(1), AttemptEnd::Throttled { wait: None });
+        if call.running < 4 { Answer::served(millis(1_000)) } else { full }
+    };
+    let mut world = World::new(&equal(1), vec![script(four_at_a_time)]);
+    for id in 0..500 {
+        world.arrive(at(id / 5 * 2_500), request(id));
+    }
+    world.run_until(at(300_000));
+    assert_eq!((world.count(Outcome::Served), world.attempts.len()), (500, 600));
+    let when: Vec<_> = world.attempts_of(4).iter().map(|attempt| attempt.at).collect();
+    assert_eq!(when, [at(0), at(1_000)], "when the first of the four has ended, not when the ceiling grows");
+    world.assert_settled();
+}
+
+/// One of two places of a minute each is gone until a second has passed; others answer in 50 ms.
+fn one_more_after_a_second(call: &Call) -> Answer {
+    if call.now < at(1_000) && call.running >= 2 {
+        return Answer::ended(millis(1), AttemptEnd::Throttled { wait: None });
+    }
+    Answer::served(if call.request.0 < 2 { millis(60_000) } else { millis(50) })
+}
+
+/// A first attempt finds out that there is room, and who waits for a second one takes the place that it has proved.
+#[test]
+fn a_first_attempt_proves_the_place_of_a_second_one() {
+    let mut world = World::new(&equal(1), vec![script(one_more_after_a_second)]);
+    for (id, when) in [0, 0, 100, 2_000].into_iter().enumerate() {
+        world.arrive(at(when), request(id as u64));
+    }
+    world.run_until(at(120_000));
+    let when: Vec<_> = world.attempts_of(2).iter().map(|attempt| attempt.at).collect();
+    assert_eq!(when, [at(100), at(2_050)]);
+    assert_eq!(world.count(Outcome::Served), 4);
+    world.assert_settled();
+}
+
+/// Where nothing proves a place it goes all the same, at the end of its patience rather than never.
+#[test]
+fn a_second_attempt_that_has_waited_in_vain_takes_any_room() {
+    let mut world = World::new(&equal(1), vec![script(one_more_after_a_second)]);
+    for (id, when) in [0, 0, 100].into_iter().enumerate() {
+        world.arrive(at(when), request(id as u64));
+    }
+    world.run_until(at(120_000));
+    let when: Vec<_> = world.attempts_of(2).iter().map(|attempt| attempt.at).collect();
+    assert_eq!(when, [at(100), at(10_100)]);
+    assert_eq!((world.outcome(2), world.response(2).queued), (Outcome::Served, millis(9_999)));
+    world.assert_settled();
+}
+
+/// And at once where nobody may wait; but of two deployments with room it prefers the one whose room is known.
+#[test]
+fn a_second_attempt_that_cannot_wait_takes_any_room_and_known_room_first() {
+    for (deployments, expected) in [(2, 1), (3, 2)] {
+        let mut settings = equal(deployments);
+        settings.pools[0].queue.max_waiting = 0;
+        for (index, deployment) in settings.deployments.iter_mut().enumerate() {
+            deployment.priority_group = u32::try_from(index).expect("a few");
+        }
+        let full = || Answer::ended(millis(1), AttemptEnd::Throttled { wait: None });
+        // The first is full from 1 s on. The second refuses a second one in its first second.
+        let upstream = |index: usize| {
+            script(move |call: &Call| match index {
+                0 if call.now < at(1_000) || call.request.0 == 3 => full(),
+                1 if call.now < at(1_000) && call.running > 0 => full(),
+                _ => Answer::served(millis(60_000)),
+            })
+        };
+        let mut world = World::new(&settings, (0..deployments).map(upstream).collect());
+        for (id, when) in [0, 50, 60, 20_000].into_iter().enumerate() {
+            world.arrive(at(when), request(id as u64));
+        }
+        world.run_until(at(120_000));
+        let went = world.attempts_of(3).last().map(|attempt| attempt.deployment);
+        assert_eq!((world.outcome(3), went), (Outcome::Served, Some(expected)), "of {deployments}");
+        world.assert_settled();
+    }
+}
+
 fn throttles_until(opens: Instant, wait: Duration) -> impl FnMut(&Call) -> Answer {
     move |call| {
         if call.now < opens {
