@@ -1,8 +1,8 @@
 //! What a caller is told: one of the closed forms of the wire contract, with a wait that is ours alone.
 //!
-//! Clients sleep exactly what they are told and add no jitter (measured), so each wait is drawn here: over `[t, 1.5 t]`,
-//! bounded by 58 s, because several clients ignore 60 s and more and come back at once. Until the return calendar exists
-//! `t` is an estimate of how long the line takes to drain.
+//! Clients sleep exactly what they are told and add no jitter (measured), so each wait is drawn here: a place in the return
+//! calendar, or over `[t, 1.5 t]` where a pool is not known well enough for one; bounded by 58 s, because several clients
+//! ignore 60 s and more and come back at once.
 
 use crate::outcome::Outcome;
 use crate::random::Random;
@@ -34,10 +34,21 @@ pub enum Form {
     Leave(Duration),
 }
 
-/// The advice that goes with `outcome`; `None` for endings that are no refusal of ours. `wait` is a lower bound, where
-/// one is known: what an upstream stated, or how long the line takes. `storm`: extra attempts are no longer paid for
+/// What is known of the time after which a refused request may come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Not before this is over: what an upstream stated, or how long the line takes. Jitter is added.
+    AtLeast(Duration),
+    /// It has a place in the return calendar, so long from now.
+    Booked(Duration),
+    /// There is no place in the calendar within the longest wait that clients obey.
+    NoPlace,
+}
+
+/// The advice that goes with `outcome`; `None` for endings that are no refusal of ours. `wait`: what is known of the time
+/// after which it may come back. `storm`: extra attempts are no longer paid for
 /// here, so failures are worded so that clients do not make them instead.
-pub fn advise(outcome: Outcome, wait: Option<Duration>, storm: bool, random: &mut Random) -> Option<Form> {
+pub fn advise(outcome: Outcome, wait: Option<Wait>, storm: bool, random: &mut Random) -> Option<Form> {
     match outcome {
         Outcome::UpstreamError | Outcome::UpstreamTimeout if storm => Some(Form::WaitStop(stop_wait(random))),
         Outcome::Served | Outcome::ClientError | Outcome::Truncated | Outcome::StreamError | Outcome::ClientGone => {
@@ -47,7 +58,7 @@ pub fn advise(outcome: Outcome, wait: Option<Duration>, storm: bool, random: &mu
         Outcome::ModelNotFound | Outcome::InvalidRequest | Outcome::TooLarge => Some(Form::StopHard),
         Outcome::DeadlineUnmeetable | Outcome::RetryBudgetExhausted => Some(Form::Stop(stop_wait(random))),
         Outcome::CapacityExhausted | Outcome::DuplicateInFlight => {
-            Some(wait_or_stop(wait.unwrap_or(SHORTEST_WAIT), random))
+            Some(wait_or_stop(wait.unwrap_or(Wait::AtLeast(SHORTEST_WAIT)), random))
         }
         Outcome::UpstreamErrorRetried => Some(Form::WaitStop(stop_wait(random))),
         Outcome::MemoryFull
@@ -61,12 +72,15 @@ pub fn advise(outcome: Outcome, wait: Option<Duration>, storm: bool, random: &mu
     }
 }
 
-fn wait_or_stop(wait: Duration, random: &mut Random) -> Form {
-    let low = wait.max(SHORTEST_WAIT);
-    if low > LONGEST_WAIT {
-        return Form::WaitStop(stop_wait(random));
+fn wait_or_stop(wait: Wait, random: &mut Random) -> Form {
+    match wait {
+        Wait::Booked(wait) if wait <= LONGEST_WAIT => Form::Wait(wait.max(SHORTEST_WAIT)),
+        Wait::AtLeast(low) if low <= LONGEST_WAIT => {
+            let low = low.max(SHORTEST_WAIT);
+            Form::Wait(random.span(low, (low * 3 / 2).min(LONGEST_WAIT)))
+        }
+        Wait::Booked(_) | Wait::AtLeast(_) | Wait::NoPlace => Form::WaitStop(stop_wait(random)),
     }
-    Form::Wait(random.span(low, (low * 3 / 2).min(LONGEST_WAIT)))
 }
 
 fn stop_wait(random: &mut Random) -> Duration {
@@ -82,17 +96,29 @@ mod tests {
         let mut random = Random::new(3);
         for seconds in 1..=58 {
             let asked = Duration::from_secs(seconds);
-            let Some(Form::Wait(told)) = advise(Outcome::CapacityExhausted, Some(asked), false, &mut random) else {
+            let Some(Form::Wait(told)) =
+                advise(Outcome::CapacityExhausted, Some(Wait::AtLeast(asked)), false, &mut random)
+            else {
                 panic!()
             };
             assert!(told >= asked && told <= LONGEST_WAIT && told <= asked * 3 / 2);
         }
         let Some(Form::WaitStop(told)) =
-            advise(Outcome::CapacityExhausted, Some(Duration::from_secs(59)), false, &mut random)
+            advise(Outcome::CapacityExhausted, Some(Wait::AtLeast(Duration::from_secs(59))), false, &mut random)
         else {
             panic!()
         };
         assert!(told >= STOP_WAIT_LOW && told <= LONGEST_WAIT);
+    }
+
+    #[test]
+    fn a_booked_place_is_told_as_it_is_and_without_one_nobody_comes_back() {
+        let mut random = Random::new(3);
+        let mut told = |wait| advise(Outcome::CapacityExhausted, Some(wait), false, &mut random);
+        let place = Duration::from_millis(7_300);
+        assert_eq!(told(Wait::Booked(place)), Some(Form::Wait(place)));
+        assert_eq!(told(Wait::Booked(Duration::from_millis(20))), Some(Form::Wait(SHORTEST_WAIT)));
+        assert!(matches!(told(Wait::NoPlace), Some(Form::WaitStop(wait)) if wait >= STOP_WAIT_LOW));
     }
 
     #[test]

@@ -9,6 +9,7 @@ extern crate alloc;
 
 pub mod advice;
 pub mod budget;
+pub mod calendar;
 pub mod capacity;
 pub mod classify;
 pub mod engine;

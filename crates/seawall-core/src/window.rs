@@ -35,6 +35,14 @@ impl Window {
         self.counts.iter().fold(0, |total, count| total.saturating_add(*count))
     }
 
+    /// The middle one of the ten parts of the window that ends at `now`: what is usual, whatever a burst adds.
+    pub fn median(&mut self, now: Instant) -> u32 {
+        self.advance(now);
+        let mut sorted = self.counts;
+        sorted.sort_unstable();
+        sorted[BUCKETS / 2]
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.counts = [0; BUCKETS];
@@ -68,6 +76,17 @@ mod tests {
         assert_eq!(window.sum(Instant::from_millis(10_000)), 9);
         assert_eq!(window.sum(Instant::from_millis(15_500)), 4);
         assert_eq!(window.sum(Instant::from_millis(1_000_000)), 0);
+    }
+
+    #[test]
+    fn a_burst_does_not_move_the_median() {
+        let mut window = Window::new(Duration::from_secs(10));
+        for second in 0..10 {
+            window.add(Instant::from_millis(second * 1_000), 3);
+        }
+        window.add(Instant::from_millis(9_500), 1_000);
+        assert_eq!(window.median(Instant::from_millis(9_900)), 3);
+        assert_eq!(window.median(Instant::from_millis(15_000)), 0);
     }
 
     #[test]

@@ -11,7 +11,7 @@
 //! (the prototype of this engine).
 
 use super::{Deadline, Engine, Join, Live, Output, Phase, Respond};
-use crate::advice::{self, Form};
+use crate::advice::{self, Form, Wait};
 use crate::classify::AttemptEnd;
 use crate::engine::io::{Arrival, Identity};
 use crate::id::{PoolId, RequestId};
@@ -348,7 +348,7 @@ impl Engine {
     pub(super) fn refuse_beside(&mut self, arrival: &Arrival) {
         let expected = self.pools[arrival.pool.index()].expected_answer();
         let outcome = Outcome::DuplicateInFlight;
-        let form = advice::advise(outcome, Some(expected), false, &mut self.random);
+        let form = advice::advise(outcome, Some(Wait::AtLeast(expected)), false, &mut self.random);
         self.respond(Respond { form, ..Respond::plain(arrival.request, outcome) });
     }
 

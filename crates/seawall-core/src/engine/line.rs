@@ -177,7 +177,8 @@ impl Engine {
         let drain = pool.drain_estimate(now, ahead);
         // A line that nobody stands in says nothing about the wait: then the upstreams' own words decide.
         let estimate = if ahead == 0 && !stated.is_zero() { stated } else { stated.max(drain) };
-        let wait = wait.map_or(estimate, |wait| wait.max(estimate));
+        let least = wait.map_or(estimate, |wait| wait.max(estimate));
+        let wait = pool.book(now, least, live.tenant, &mut self.random);
         self.finish(now, request, Outcome::CapacityExhausted, Some(wait), false);
     }
 }

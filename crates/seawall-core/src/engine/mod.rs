@@ -21,7 +21,7 @@ mod view;
 pub use io::{Arrival, Dispatch, Identity, Input, Join, Notice, Output, Respond, Scope, Verdict};
 pub use view::{DeploymentView, PoolView};
 
-use crate::advice::{self, Form};
+use crate::advice::{self, Form, Wait};
 use crate::capacity::{CapacityState, Hints};
 use crate::classify::{AttemptEnd, Repeatability};
 use crate::health::Health;
@@ -294,6 +294,10 @@ impl Engine {
         if let Some(identity) = live.identity {
             self.flights.open(request, identity);
         }
+        match recognised {
+            Recognised::Again(known) if known.is_in_its_slot(now) => {}
+            _ => self.pools[live.pool.index()].arrived(now),
+        }
         if let Recognised::Again(known) = recognised
             && !self.stands_as_repeat(now, arrival, known)
         {
@@ -433,8 +437,12 @@ impl Engine {
         // Once bytes went to the client, whatever ends the attempt has cut its answer short.
         let cut_short = relaying && end.repeatability() != Repeatability::Never;
         let end = if cut_short { AttemptEnd::Truncated } else { end };
-        if end == AttemptEnd::Completed && !relaying {
-            self.pools[live.pool.index()].answered(now, member, started);
+        if end == AttemptEnd::Completed {
+            let pool = &mut self.pools[live.pool.index()];
+            pool.completed(now, member, started);
+            if !relaying {
+                pool.answered(now, member, started);
+            }
         }
         self.shadow_end(request, end);
         self.observe(now, &live, member, on_trial, end);
@@ -560,7 +568,7 @@ impl Engine {
     }
 
     /// Step 12, respond: exactly once for each request.
-    fn finish(&mut self, now: Instant, request: RequestId, outcome: Outcome, wait: Option<Duration>, storm: bool) {
+    fn finish(&mut self, now: Instant, request: RequestId, outcome: Outcome, wait: Option<Wait>, storm: bool) {
         let Some(live) = self.requests.remove(&request) else { return };
         self.leave_line(request, &live);
         let queued = live.queued + live.waits_since().map_or(Duration::ZERO, |since| now.since(since));

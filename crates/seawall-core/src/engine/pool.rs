@@ -1,6 +1,8 @@
 //! One pool: its deployments, their health and capacity, its waiting line and budgets.
 
+use crate::advice::Wait;
 use crate::budget::Budget;
+use crate::calendar::Calendar;
 use crate::capacity::CapacityState;
 use crate::classify::{AttemptEnd, HealthEffect};
 use crate::engine::io::Notice;
@@ -23,6 +25,8 @@ use smallvec::SmallVec;
 
 /// The wait that is told while nothing has completed yet to estimate one from.
 const UNKNOWN_DRAIN: Duration = Duration::from_secs(5);
+/// Ten seconds, each a part of the window: what arrives in one.
+const ARRIVALS: Duration = Duration::from_secs(10);
 /// For so long after its start nobody is refused for what a pool seems to be unable to do.
 const LEARNING: Duration = Duration::from_secs(4);
 
@@ -42,8 +46,14 @@ pub(super) struct Pool {
     ends: Window,
     failures: Window,
     patience: BTreeMap<TenantId, Patience>,
+    /// Arrivals of late that repeat nothing and that nobody told to come.
+    arrivals: Window,
+    calendar: Calendar,
     best_rate: BestRate,
+    /// From the dispatch to the first byte: what a caller waits.
     service: ServiceTimes,
+    /// From the dispatch to the end: how long an answer takes room.
+    residence: ServiceTimes,
     started: Instant,
     /// When the waiting line has to be looked at again although nothing ended.
     pub(super) wake: Option<Instant>,
@@ -115,8 +125,11 @@ impl Pool {
             ends: Window::new(Duration::from_secs(10)),
             failures: Window::new(Duration::from_secs(10)),
             patience: BTreeMap::new(),
+            arrivals: Window::new(ARRIVALS),
+            calendar: Calendar::default(),
             best_rate: BestRate::default(),
             service: ServiceTimes::default(),
+            residence: ServiceTimes::default(),
             queue: Queue::default(),
             shadow_line: Queue::default(),
             started: now,
@@ -241,6 +254,12 @@ impl Pool {
         state.latency.observe(now, now.since(started));
     }
 
+    /// An answer reached its end.
+    pub(super) fn completed(&mut self, now: Instant, member: usize, started: Instant) {
+        let time = self.members[member].alone(now.since(started));
+        self.residence.observe(time);
+    }
+
     /// An answer began.
     pub(super) fn first_byte(
         &mut self,
@@ -354,25 +373,32 @@ impl Pool {
         }
     }
 
-    /// How long `ahead` requests take at the best that the pool can do: its best second of late, or all that it may have
-    /// in flight turned over in the time that an answer takes, whichever is more. `None`: nothing is known yet, or
-    /// nothing bounds it. Where so much is out that health is ignored, only the healthy part counts.
+    /// How long `ahead` requests take at the best that the pool can do. `None`: nothing is known yet, or nothing bounds it.
     pub(super) fn best_drain(&mut self, now: Instant, ahead: usize) -> Option<Duration> {
+        let rate = self.best_per_second(now)?;
+        let nanos = (ahead as u64).saturating_mul(1_000_000_000).checked_div(rate)?;
+        Some(Duration::from_nanos(nanos))
+    }
+
+    /// The best that the pool can do: its best second of late, or all that it may have in flight turned over in the time
+    /// that an answer takes from dispatch to end, whichever is more. `None`: nothing is known yet, or nothing bounds it. Where so much is out
+    /// that health is ignored, only the healthy part counts.
+    fn best_per_second(&mut self, now: Instant) -> Option<u64> {
         if now.since(self.started) < LEARNING {
             return None;
         }
         let window =
             self.members.iter().map(|member| member.capacity.limit(now).map(u64::from)).sum::<Option<u64>>()?;
-        let turnover = self.service.median().map_or(0, |time| {
+        let turnover = self.residence.median().map_or(0, |time| {
             let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1);
             window.saturating_mul(1_000_000_000) / nanos
         });
-        let best = u64::from(self.best_rate.per_second(now)).max(turnover);
+        let best = Some(u64::from(self.best_rate.per_second(now)).max(turnover)).filter(|best| *best > 0)?;
+        if !self.in_panic() {
+            return Some(best);
+        }
         let healthy = self.members.iter().filter(|member| member.health.is_healthy()).count() as u64;
-        let all = self.members.len() as u64;
-        let rate = if self.in_panic() { (best * healthy.max(1) / all.max(1)).max(1) } else { best };
-        let nanos = (ahead as u64).saturating_mul(1_000_000_000).checked_div(rate)?;
-        Some(Duration::from_nanos(nanos))
+        Some((best * healthy.max(1) / (self.members.len() as u64).max(1)).max(1))
     }
 
     /// Whether a request of that place could be answered in time if it began to wait now, behind `ahead` others.
@@ -392,6 +418,26 @@ impl Pool {
         self.patience.entry(tenant).or_default().observe(after);
     }
 
+    /// Counts an arrival that repeats nothing and that nobody told to come.
+    pub(super) fn arrived(&mut self, now: Instant) {
+        self.arrivals.add(now, 1);
+    }
+
+    /// Books the return of a request that cannot be served, after `least` at the earliest. Of a pool of which nothing is
+    /// known yet, or which nothing bounds, that is all that can be said.
+    pub(super) fn book(&mut self, now: Instant, least: Duration, tenant: TenantId, random: &mut Random) -> Wait {
+        // By the second that is usual: a burst that is over takes nothing from those who come after it.
+        let arriving = u64::from(self.arrivals.median(now));
+        let Some(best) = self.best_per_second(now) else { return Wait::AtLeast(least) };
+        let booked = self.calendar.book(now, now + least, best.saturating_sub(arriving), tenant, random);
+        booked.map_or(Wait::NoPlace, Wait::Booked)
+    }
+
+    /// How much of a window of ten seconds has passed since the start.
+    fn span(&self, now: Instant) -> Duration {
+        now.since(self.started).clamp(Duration::from_secs(1), Duration::from_secs(10))
+    }
+
     /// Whether somebody waits, or more than a tenth of the attempts of the last seconds have failed.
     pub(super) fn has_trouble(&mut self, now: Instant) -> bool {
         !self.queue.is_empty() || self.failures.sum(now) * 10 > self.ends.sum(now)
@@ -409,7 +455,7 @@ impl Pool {
 
     /// How long the line up to `ahead` requests takes to drain at the rate of the last ten seconds.
     pub(super) fn drain_estimate(&mut self, now: Instant, ahead: usize) -> Duration {
-        let span = now.since(self.started).clamp(Duration::from_secs(1), Duration::from_secs(10));
+        let span = self.span(now);
         match self.completions.sum(now) {
             0 => UNKNOWN_DRAIN,
             completed => span.saturating_mul(u32::try_from(ahead + 1).unwrap_or(u32::MAX)) / completed,

@@ -210,3 +210,38 @@ fn who_comes_back_when_told_counts_as_new() {
     assert_eq!(world.outcome(1), Outcome::Served);
     world.assert_settled();
 }
+
+/// Ten a second are served, eight come, and two hundred at once: whoever is told to come back does so at that moment. They
+/// are let in, and do not come together.
+#[test]
+fn who_comes_back_in_its_slot_is_let_in_and_slots_are_spread() {
+    const RETURN: u64 = 1_000_000;
+    let mut settings = settings(&[ONE]);
+    settings.pools[0].queue.patience = millis(4_000);
+    let mut world = World::new(&settings, vec![serves(millis(100))]);
+    let obeys = |_: seawall_core::time::Instant, respond: &seawall_core::engine::Respond| {
+        let Some(seawall_core::advice::Form::Wait(wait)) = respond.form else { return None };
+        let id = respond.request.0;
+        (id < RETURN).then(|| (wait, says(id + RETURN, u128::from(id), 1)))
+    };
+    world.clients(obeys);
+    (0..1_000).for_each(|id| world.arrive(at(id * 125), says(id, u128::from(id), 0)));
+    (1_000..1_200).for_each(|id| world.arrive(at(20_000), says(id, u128::from(id), 0)));
+    world.run_until(at(300_000));
+    let returned: Vec<u64> = world.arrivals.keys().map(|request| request.0).filter(|id| *id >= RETURN).collect();
+    let let_in = returned.iter().filter(|id| world.outcome(**id) == Outcome::Served).count();
+    assert!(returned.len() > 80 && let_in * 100 >= returned.len() * 95, "{let_in} of {}", returned.len());
+    // By windows of five seconds, from the first to the last.
+    let windows = returned.iter().map(|id| {
+        let (told, respond) = &world.responses[&RequestId(id - RETURN)];
+        let Some(seawall_core::advice::Form::Wait(wait)) = respond.form else { unreachable!("it was told a wait") };
+        (*told + wait).as_nanos() / 5_000_000_000
+    });
+    let mut counts = std::collections::BTreeMap::new();
+    windows.for_each(|window| *counts.entry(window).or_insert(0_u32) += 1);
+    let (first, last) = (counts.keys().next().expect("some"), counts.keys().next_back().expect("some"));
+    let mean = f64::from(counts.values().sum::<u32>()) / f64::from(u32::try_from(last - first + 1).expect("small"));
+    let peak = f64::from(*counts.values().max().expect("some"));
+    assert!(peak <= 1.5 * mean, "{counts:?}");
+    world.assert_settled();
+}
