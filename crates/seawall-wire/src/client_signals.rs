@@ -19,6 +19,8 @@ pub const MAX_DEADLINE: Duration = Duration::from_hours(24);
 pub struct ClientSignals<'a> {
     /// Attempts made before this one, by the highest of the counters of its SDK, of Envoy and of gRPC.
     pub previous_attempts: u32,
+    /// Whether its client is one that asks again by itself: it counts its attempts, be it from 0, or gives keys.
+    pub may_repeat: bool,
     /// `x-ms-client-request-id`: the same over the retries of Azure's SDKs.
     pub request_id: Option<&'a [u8]>,
     /// `idempotency-key`.
@@ -112,11 +114,13 @@ pub fn client_signals(headers: &HeaderMap) -> Result<ClientSignals<'_>, SignalEr
     // Envoy counts the first attempt as 1.
     let envoy = number(found.envoy_attempt_count).map(|count| count.saturating_sub(1));
     let grpc = number(found.grpc_previous_attempts);
-    let attempts = [stainless, envoy, grpc].into_iter().flatten().max().unwrap_or(0);
+    let attempts = [stainless, envoy, grpc].into_iter().flatten().max();
+    let (request_id, idempotency_key) = (id(found.request_id), id(found.idempotency_key));
     Ok(ClientSignals {
-        previous_attempts: u32::try_from(attempts).unwrap_or(u32::MAX),
-        request_id: id(found.request_id),
-        idempotency_key: id(found.idempotency_key),
+        previous_attempts: attempts.map_or(0, |count| u32::try_from(count).unwrap_or(u32::MAX)),
+        may_repeat: attempts.is_some() || request_id.is_some() || idempotency_key.is_some(),
+        request_id,
+        idempotency_key,
         criticality: criticality(found.priority)?,
         deadline: deadline(&found)?,
         patience: patience(&found),
@@ -226,6 +230,21 @@ mod tests {
         assert_eq!(count(&[("grpc-previous-rpc-attempts", "4")]), 4);
         assert_eq!(count(&[("x-stainless-retry-count", "99999999999999999999999")]), u32::MAX);
         assert_eq!(count(&[("x-stainless-retry-count", "-1"), ("x-envoy-attempt-count", "many")]), 0);
+    }
+
+    #[test]
+    fn who_counts_or_gives_keys_may_repeat() {
+        for (name, value, expected) in [
+            ("x-stainless-retry-count", "0", true),
+            ("x-envoy-attempt-count", "1", true),
+            ("idempotency-key", "k", true),
+            ("x-ms-client-request-id", "k", true),
+            ("x-stainless-retry-count", "often", false),
+            ("idempotency-key", " ", false),
+            ("user-agent", "OpenAI/Python 2.54.0", false),
+        ] {
+            assert_eq!(client_signals(&headers(&[(name, value)])).unwrap().may_repeat, expected, "{name}: {value}");
+        }
     }
 
     #[test]

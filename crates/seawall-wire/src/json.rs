@@ -102,7 +102,7 @@ enum State {
 impl<'a> Members<'a> {
     /// Opens the object.
     pub(crate) fn new(bytes: &'a [u8]) -> Result<Self, Fault> {
-        let mut cursor = Cursor { bytes, at: 0, blob_excess: 0, key_is_data: false };
+        let mut cursor = Cursor::new(bytes);
         cursor.skip_space();
         if cursor.peek() != Some(b'{') {
             return Err(Fault::Expected("an object", cursor.at));
@@ -179,20 +179,26 @@ pub(crate) fn member<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
     found
 }
 
+/// A place in JSON bytes.
 #[derive(Clone, Debug)]
-struct Cursor<'a> {
-    bytes: &'a [u8],
-    at: usize,
+pub(crate) struct Cursor<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) at: usize,
     blob_excess: usize,
     key_is_data: bool,
 }
 
 impl<'a> Cursor<'a> {
-    fn peek(&self) -> Option<u8> {
+    /// At the first byte.
+    pub(crate) const fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0, blob_excess: 0, key_is_data: false }
+    }
+
+    pub(crate) fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
-    fn skip_space(&mut self) {
+    pub(crate) fn skip_space(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
             self.at += 1;
         }
@@ -215,7 +221,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A string; returns what stands between its quotes.
-    fn skip_string(&mut self) -> Result<&'a [u8], Fault> {
+    pub(crate) fn skip_string(&mut self) -> Result<&'a [u8], Fault> {
         let open = self.at;
         self.at += 1;
         loop {

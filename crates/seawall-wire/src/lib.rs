@@ -10,6 +10,7 @@
 //! | [`body`] | which model, how long, does it stream? and: the same body with another model |
 //! | [`headers`] | whose key is this? which headers go on, which come back? where does our credential stand? |
 //! | [`client_signals`] | is this a repeat, how urgent is it, how long may it take? |
+//! | [`fingerprint`] | is this the same request as that one? |
 //! | [`upstream`] | at which path of that upstream, and does its body need the model? |
 //! | [`sse`] | what has a stream told so far? |
 //! | [`usage`] | how many tokens did it cost? |
@@ -21,6 +22,7 @@ pub mod body;
 pub mod client_signals;
 pub mod dialect;
 pub mod error_body;
+pub mod fingerprint;
 pub mod headers;
 mod json;
 pub mod models;
