@@ -256,9 +256,13 @@ impl Engine {
         self.finish(now, flight, Outcome::ClientGone, None, false);
     }
 
-    /// Its answer is longer than what is kept for others: nobody can join any more.
-    pub(super) fn seal(&mut self, flight: RequestId) {
+    /// Its answer is longer than what is kept for others: nobody can join any more, and what nobody waits for ends.
+    pub(super) fn seal(&mut self, now: Instant, flight: RequestId) {
         let Some(live) = self.requests.get_mut(&flight) else { return };
+        if live.is_left() && !live.is_sealed {
+            self.deadlines.remove(&(live.left_until, Deadline::Left(flight)));
+            return self.give_up(now, flight);
+        }
         live.is_sealed = true;
         if let Some(identity) = live.identity {
             self.flights.close(flight, identity);

@@ -240,7 +240,7 @@ impl Engine {
             Input::AttemptHeaders(request) => self.headers(now, request),
             Input::AttemptEnded(request, end) => self.attempt_ended(now, request, end),
             Input::ClientGone(request) => self.client_gone(now, request),
-            Input::Sealed(flight) => self.seal(flight),
+            Input::Sealed(flight) => self.seal(now, flight),
             Input::Switch(scope, mode) => self.switch(now, scope, mode),
             Input::Drain => self.draining = true,
             Input::Tick => {}

@@ -245,3 +245,26 @@ fn who_comes_back_in_its_slot_is_let_in_and_slots_are_spread() {
     assert!(peak <= 1.5 * mean, "{counts:?}");
     world.assert_settled();
 }
+
+/// An answer too long to keep: who reads it already has all of it, who comes now begins anew, and where nobody reads
+/// it, nobody could.
+#[test]
+fn a_sealed_answer_is_joined_by_nobody_and_ends_where_nobody_reads_it() {
+    let long = || script(|_| Answer::ended(millis(9_000), AttemptEnd::Completed));
+    let mut world = World::new(&equal(1), vec![long()]);
+    world.arrive(at(0), says(0, 1, 0));
+    world.arrive(at(1_000), says(1, 1, 1));
+    world.seal(at(2_000), RequestId(0));
+    world.arrive(at(3_000), says(2, 1, 1));
+    world.run_until(at(30_000));
+    assert_eq!((world.joins.len(), world.attempts.len(), world.count(Outcome::Served)), (1, 2, 3));
+    world.assert_settled();
+
+    let mut world = World::new(&equal(1), vec![long()]);
+    world.arrive(at(0), says(0, 1, 0));
+    world.leave(at(1_000), RequestId(0));
+    world.seal(at(2_000), RequestId(0));
+    world.run_until(at(30_000));
+    assert_eq!(world.cancelled, [(at(2_000), RequestId(0))]);
+    world.assert_settled();
+}

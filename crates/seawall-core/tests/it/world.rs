@@ -75,6 +75,7 @@ enum Event {
     Headers(RequestId, AttemptId),
     End(RequestId, AttemptId, AttemptEnd),
     Gone(RequestId),
+    Seal(RequestId),
     Drain,
 }
 
@@ -176,6 +177,10 @@ impl World {
         self.schedule(at, Event::Gone(request));
     }
 
+    pub(crate) fn seal(&mut self, at: Instant, flight: RequestId) {
+        self.schedule(at, Event::Seal(flight));
+    }
+
     pub(crate) fn drain(&mut self, at: Instant) {
         self.schedule(at, Event::Drain);
     }
@@ -234,6 +239,7 @@ impl World {
                 }
                 self.engine.handle(self.now, Input::ClientGone(request));
             }
+            Event::Seal(flight) => self.engine.handle(self.now, Input::Sealed(flight)),
             Event::Drain => self.engine.handle(self.now, Input::Drain),
         }
         self.follow();
