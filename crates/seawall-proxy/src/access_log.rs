@@ -5,7 +5,7 @@
 //! No secret can get in here: the record holds no header, no key and no body.
 
 use crate::clock::unix_time;
-use crate::record::Finished;
+use crate::record::{Finished, RequestName};
 use seawall_config::AccessLog as Sink;
 use seawall_core::engine::Verdict;
 use seawall_core::settings::Settings;
@@ -172,6 +172,9 @@ struct Shown<'a> {
     tokens_estimated: bool,
     request_bytes: u64,
     response_bytes: u64,
+    /// The request whose answer this one got, too; attempts and tokens are those of that answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    joined: Option<&'a str>,
     /// What enforcing would have done first, where the request was only observed.
     #[serde(skip_serializing_if = "Option::is_none")]
     observed: Option<&'static str>,
@@ -209,6 +212,7 @@ impl<'a> Shown<'a> {
             tokens_estimated: estimated,
             request_bytes: record.request_bytes,
             response_bytes: record.response_bytes,
+            joined: record.joined.as_ref().map(RequestName::as_str),
             observed: record.observed.map(Verdict::label),
             client_retry: record.client_retry,
             upstream_status: record.upstream_status,

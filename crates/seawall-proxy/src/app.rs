@@ -4,16 +4,21 @@ use crate::access_log::AccessLog;
 use crate::bytes_budget::BytesBudget;
 use crate::clock::Clock;
 use crate::driver::Driver;
+use crate::flight::{Flight, Head, Reader, Tally};
 use crate::metrics::{Metrics, Readings};
 use crate::record::{Finished, Record};
 use crate::server::Connections;
 use crate::upstream::Upstream;
 use seawall_config::Config;
-use seawall_core::classify::AttemptEnd;
-use seawall_core::engine::{Input, Output, Respond};
+use seawall_core::engine::{Arrival, Input, Respond};
 use seawall_core::id::RequestId;
 use seawall_core::outcome::Outcome;
+use seawall_wire::fingerprint::FingerprintKey;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Poll, ready};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 /// The shared state of the process.
@@ -31,6 +36,8 @@ pub struct App {
     pub access_log: AccessLog,
     /// Bytes of bodies held.
     pub bytes: Arc<BytesBudget>,
+    /// The secret under which requests are compared.
+    pub fingerprint_key: FingerprintKey,
     /// Connections of clients.
     pub connections: Connections,
     /// The process goes away: nothing new is taken.
@@ -49,6 +56,7 @@ impl App {
     pub fn readings(&self) -> Readings {
         Readings {
             pools: self.driver.view(),
+            flights: self.driver.flights(),
             connections: self.connections.open(),
             buffered_bytes: self.bytes.used(),
             dropped_lines: self.access_log.dropped(),
@@ -71,15 +79,20 @@ pub struct RequestGuard {
     /// The engine's id.
     pub request: RequestId,
     record: Option<Box<Record>>,
-    /// Whether the engine knows it.
-    admitted: bool,
+    /// Where the engine's word on it comes; `None`: the engine does not know it.
+    told: Option<oneshot::Receiver<Respond>>,
+    /// The engine's word, where it has come before the answer was told.
+    respond: Option<Respond>,
+    /// Its place in an answer. It goes last: who leaves is told to the engine first, which says what becomes of the
+    /// rest.
+    reader: Option<Reader>,
 }
 
 impl RequestGuard {
     /// A guard for a request whose head was just read.
     pub fn new(app: Arc<App>, record: Record) -> Self {
         let request = app.driver.next_request();
-        Self { app, request, record: Some(Box::new(record)), admitted: false }
+        Self { app, request, record: Some(Box::new(record)), told: None, respond: None, reader: None }
     }
 
     /// The record, to add what becomes known. A request that has ended has none.
@@ -87,12 +100,48 @@ impl RequestGuard {
         self.record.as_mut().expect("the record is there until the request ends, and the guard is consumed then")
     }
 
-    /// The engine knows this request from here on.
-    pub fn admitted(&mut self) {
-        self.admitted = true;
+    /// Its place in an answer.
+    pub const fn reader(&self) -> Option<&Reader> {
+        self.reader.as_ref()
     }
 
-    /// Ends the request by a refusal that is none of the engine's. Where the engine knows it, it is told that it is over.
+    /// What the answer has cost, where this client has all of it.
+    pub fn has_all(&self) -> Option<Tally> {
+        self.reader.as_ref()?.has_all()
+    }
+
+    /// Tells the engine of this request. It reads the answer of its own flight from here on, or that of the one it
+    /// joins.
+    pub fn arrive(&mut self, arrival: Arrival, flight: Arc<Flight>) {
+        let arrived = self.app.driver.arrive(arrival, &flight);
+        self.told = Some(arrived.told);
+        self.record().joined = arrived.joined.as_ref().map(|joined| joined.name);
+        let flight = arrived.joined.unwrap_or(flight);
+        self.reader = Some(Reader::new(flight, Arc::clone(&self.app)));
+    }
+
+    /// Waits for the answer to begin. The error is the engine's refusal; `None` there: it has lost the request.
+    pub async fn begins(&mut self) -> Result<Arc<Head>, Option<Respond>> {
+        let (Some(reader), Some(told)) = (&self.reader, &mut self.told) else { return Err(None) };
+        let (head, respond) = std::future::poll_fn(|context| {
+            if let Poll::Ready(Some(head)) = reader.poll_head(context) {
+                return Poll::Ready((Some(head), None));
+            }
+            let respond = ready!(Pin::new(&mut *told).poll(context)).ok();
+            // Between the two the answer may have come, and ended.
+            let head = match reader.poll_head(context) {
+                Poll::Ready(head) => head,
+                Poll::Pending => None,
+            };
+            Poll::Ready((head, respond))
+        })
+        .await;
+        self.respond = respond;
+        head.ok_or(respond)
+    }
+
+    /// Ends the request by a refusal that is none of the engine's. Where the engine knows it, it is told that it is
+    /// over.
     pub fn refused(mut self, outcome: Outcome, status: u16) {
         self.leave();
         self.record().status = status;
@@ -106,31 +155,35 @@ impl RequestGuard {
         self.close(respond.outcome);
     }
 
-    /// Tells the engine how the last attempt ended after an answer had begun, and ends the request as it says.
-    pub fn attempt_ended(mut self, end: AttemptEnd) {
-        let output = self.app.driver.tell(self.request, Input::AttemptEnded(self.request, end));
-        self.count_attempt(end);
-        if let Some(Output::Respond(respond)) = output {
-            self.take_over(&respond);
-            self.close(respond.outcome);
+    /// Ends a request whose answer has been told, as the engine said; as `outcome`, where the host knows better.
+    pub fn answered(mut self, outcome: Option<Outcome>) {
+        if self.word().is_none() {
+            self.leave();
         }
+        let respond = self.word();
+        if let Some(respond) = &respond {
+            self.take_over(respond);
+        }
+        self.close(outcome.or(respond.map(|respond| respond.outcome)).unwrap_or(Outcome::ClientGone));
     }
 
-    /// Counts an ended attempt in the metrics.
-    pub fn count_attempt(&mut self, end: AttemptEnd) {
-        if let Some(deployment) = self.record().deployment {
-            self.app.metrics.attempt(deployment, end);
+    /// The engine's word on this request, where it has come.
+    fn word(&mut self) -> Option<Respond> {
+        if self.respond.is_none() {
+            self.respond = self.told.as_mut().and_then(|told| told.try_recv().ok());
         }
+        self.respond
     }
 
     /// Tells the engine that nobody waits for this request any more.
     fn leave(&mut self) {
-        if self.admitted
-            && let Some(Output::Respond(respond)) = self.app.driver.tell(self.request, Input::ClientGone(self.request))
-        {
-            if respond.attempts > 0 {
-                self.count_attempt(AttemptEnd::ClientGone);
-            }
+        if self.told.is_none() {
+            return;
+        }
+        if self.word().is_none() {
+            self.app.driver.tell(Input::ClientGone(self.request));
+        }
+        if let Some(respond) = self.word() {
             self.take_over(&respond);
         }
     }

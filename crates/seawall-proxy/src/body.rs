@@ -11,8 +11,8 @@ use std::task::{Context, Poll};
 pub enum ResponseBody {
     /// All there.
     Full(Option<Bytes>),
-    /// Coming from an upstream. Dropped before its end, it cancels the upstream's work.
-    Relay(Pin<Box<Relay>>),
+    /// Coming from an upstream. Dropped before its end, it means that the client left.
+    Relay(Box<Relay>),
 }
 
 impl ResponseBody {
@@ -29,7 +29,7 @@ impl Body for ResponseBody {
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         match &mut *self {
             Self::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Relay(relay) => relay.as_mut().poll_data(context).map(|data| data.map(|data| data.map(Frame::data))),
+            Self::Relay(relay) => relay.poll_data(context).map(|data| data.map(|data| data.map(Frame::data))),
         }
     }
 

@@ -1,4 +1,4 @@
-//! One budget of bytes for all request bodies that are held (law 5).
+//! One budget of bytes for all request bodies, and all answers kept for others, that are held (law 5).
 //!
 //! A reservation is taken before the body is read and lives as long as the body does. At the bound a request is refused
 //! at the gate, before its body costs anything.
@@ -36,8 +36,17 @@ impl BytesBudget {
         self.take(bytes).then(|| Reservation { budget: Arc::clone(self), bytes })
     }
 
+    /// Takes `bytes` where no more than half is used then: what can be done without must not refuse requests.
+    pub fn reserve_within_half(self: &Arc<Self>, bytes: u64) -> Option<Reservation> {
+        self.take_within(bytes, self.limit / 2).then(|| Reservation { budget: Arc::clone(self), bytes })
+    }
+
     fn take(&self, bytes: u64) -> bool {
-        let fits = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= self.limit);
+        self.take_within(bytes, self.limit)
+    }
+
+    fn take_within(&self, bytes: u64, limit: u64) -> bool {
+        let fits = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= limit);
         self.used.fetch_update(Ordering::AcqRel, Ordering::Relaxed, fits).is_ok()
     }
 }
@@ -45,8 +54,24 @@ impl BytesBudget {
 impl Reservation {
     /// Takes more, up to `bytes` in all; `false` where it does not fit, and then nothing changes.
     pub fn grow_to(&mut self, bytes: u64) -> bool {
+        let limit = self.budget.limit;
+        self.grow_within(bytes, limit)
+    }
+
+    /// As [`Reservation::grow_to`], where no more than half of the budget is used then.
+    pub fn grow_to_within_half(&mut self, bytes: u64) -> bool {
+        let limit = self.budget.limit / 2;
+        self.grow_within(bytes, limit)
+    }
+
+    /// What it has taken.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn grow_within(&mut self, bytes: u64, limit: u64) -> bool {
         let more = bytes.saturating_sub(self.bytes);
-        let grown = self.budget.take(more);
+        let grown = more == 0 || self.budget.take_within(more, limit);
         if grown {
             self.bytes += more;
         }

@@ -1,13 +1,14 @@
 //! Owns the engine: the only caller of `handle` and `poll`, and the owner of its timer.
 //!
-//! One standard mutex for the process, held for one input and its outputs, never over an await. An output for the
-//! request that is asking is returned; the others are handed to the tasks that wait for them. A poisoned lock ends the
-//! process: a policy engine in an unknown state must not route.
+//! One standard mutex for the process, held for one input and its outputs, never over an await. What the engine says
+//! to a request is sent to the task that waits for it, what it says to a flight is put into that one's letter box. A
+//! poisoned lock ends the process: a policy engine in an unknown state must not route.
 
 use crate::clock::Clock;
+use crate::flight::Flight;
 use crate::notices::Notices;
 use seawall_core::Engine;
-use seawall_core::engine::{Input, Output, PoolView};
+use seawall_core::engine::{Arrival, Input, Output, PoolView, Respond};
 use seawall_core::id::RequestId;
 use seawall_core::settings::Settings;
 use seawall_core::time::Instant;
@@ -30,17 +31,29 @@ pub struct Driver {
 #[derive(Debug)]
 struct State {
     engine: Engine,
-    waiting: HashMap<RequestId, oneshot::Sender<Output>>,
+    /// Who waits for the engine's last word on a request.
+    waiting: HashMap<RequestId, oneshot::Sender<Respond>>,
+    /// What can be joined, or has to be told of an attempt.
+    flights: HashMap<RequestId, Arc<Flight>>,
     armed: Option<Instant>,
 }
 
-/// The engine's answer to an input.
+/// How an arrival goes on.
 #[derive(Debug)]
-pub enum Reply {
-    /// Do this now.
-    Now(Output),
-    /// It will be told later; a closed channel means that the request has ended by other means.
-    Later(oneshot::Receiver<Output>),
+pub struct Arrived {
+    /// The flight that it joins; `None`: its own.
+    pub joined: Option<Arc<Flight>>,
+    /// The engine's last word on it comes here.
+    pub told: oneshot::Receiver<Respond>,
+}
+
+/// Flights of the process.
+#[derive(Clone, Copy, Debug)]
+pub struct FlightCounts {
+    /// Those that wait or run.
+    pub live: usize,
+    /// Complete answers that are kept for a client to come back.
+    pub kept: usize,
 }
 
 impl Driver {
@@ -50,7 +63,7 @@ impl Driver {
         let clock = Clock::start();
         let engine = Engine::new(clock.now(), &Settings { seed, ..settings.clone() });
         Arc::new(Self {
-            state: Mutex::new(State { engine, waiting: HashMap::new(), armed: None }),
+            state: Mutex::new(State { engine, waiting: HashMap::new(), flights: HashMap::new(), armed: None }),
             timer: Notify::new(),
             clock,
             next_request: AtomicU64::new(1),
@@ -63,30 +76,30 @@ impl Driver {
         RequestId(self.next_request.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Gives the engine an input that this request expects an answer to.
-    pub fn ask(&self, request: RequestId, input: Input) -> Reply {
+    /// Tells the engine of a request, and of the flight that it begins unless it joins another one.
+    pub fn arrive(&self, arrival: Arrival, flight: &Arc<Flight>) -> Arrived {
+        let request = arrival.request;
+        let (sender, told) = oneshot::channel();
         let mut state = self.lock();
-        if let Some(output) = self.step(&mut state, input, Some(request)) {
-            return Reply::Now(output);
-        }
-        let (sender, receiver) = oneshot::channel();
         state.waiting.insert(request, sender);
-        Reply::Later(receiver)
+        state.flights.insert(request, Arc::clone(flight));
+        let joined = self.step(&mut state, Input::Arrived(arrival));
+        if joined.is_some() || !state.waiting.contains_key(&request) {
+            state.flights.remove(&request);
+        }
+        Arrived { joined, told }
     }
 
-    /// Gives the engine an input that ends `request`, or that needs no answer. Returns what it says to that request.
-    pub fn tell(&self, request: RequestId, input: Input) -> Option<Output> {
+    /// Gives the engine an input.
+    pub fn tell(&self, input: Input) {
         let mut state = self.lock();
-        if matches!(input, Input::ClientGone(_)) {
-            state.waiting.remove(&request);
-        }
-        self.step(&mut state, input, Some(request))
+        self.step(&mut state, input);
     }
 
     /// Tells the engine that the process goes away.
     pub fn drain(&self) {
         let mut state = self.lock();
-        self.step(&mut state, Input::Drain, None);
+        self.step(&mut state, Input::Drain);
     }
 
     /// Every pool as it stands.
@@ -97,6 +110,21 @@ impl Driver {
     /// Requests that have not ended.
     pub fn live(&self) -> usize {
         self.lock().engine.live()
+    }
+
+    /// Flights by what they are.
+    pub fn flights(&self) -> FlightCounts {
+        let state = self.lock();
+        let live = state.engine.flights();
+        FlightCounts { live, kept: state.flights.len().saturating_sub(live) }
+    }
+
+    /// Ends all flights: the process goes away.
+    pub fn abandon(&self) {
+        let flights: Vec<Arc<Flight>> = std::mem::take(&mut self.lock().flights).into_values().collect();
+        for flight in flights {
+            flight.abandon();
+        }
     }
 
     /// Runs the engine's timer; never returns.
@@ -110,28 +138,40 @@ impl Driver {
             tokio::select! {
                 () = tokio::time::sleep_until(self.clock.to_tokio(at)) => {
                     let mut state = self.lock();
-                    self.step(&mut state, Input::Tick, None);
+                    self.step(&mut state, Input::Tick);
                 }
                 () = self.timer.notified() => {}
             }
         }
     }
 
-    fn step(&self, state: &mut State, input: Input, own: Option<RequestId>) -> Option<Output> {
+    /// One input and its outputs. Returns the flight that somebody joined: only an arrival does, and it is that.
+    fn step(&self, state: &mut State, input: Input) -> Option<Arc<Flight>> {
         state.engine.handle(self.clock.now(), input);
-        let mut answer = None;
+        let mut joined = None;
         while let Some(output) = state.engine.poll() {
-            match output.request() {
-                None => {
-                    if let Output::Notice(notice) = output {
-                        self.notices.take(notice);
+            match output {
+                Output::Notice(notice) => self.notices.take(notice),
+                Output::Join(join) => joined = state.flights.get(&join.flight).cloned(),
+                Output::Respond(respond) => {
+                    if let Some(waiter) = state.waiting.remove(&respond.request) {
+                        // A task that is gone reports its client's departure itself.
+                        let _ = waiter.send(respond);
                     }
                 }
-                Some(request) if own == Some(request) => answer = Some(output),
-                Some(request) => {
-                    // A task that is gone reports its client's departure itself.
-                    if let Some(waiter) = state.waiting.remove(&request) {
-                        drop(waiter.send(output));
+                Output::Dispatch(dispatch) => {
+                    if let Some(flight) = state.flights.get(&dispatch.permit.request()) {
+                        flight.mail.dispatch(dispatch);
+                    }
+                }
+                Output::Cancel(flight) => {
+                    if let Some(flight) = state.flights.get(&flight) {
+                        flight.mail.cancel();
+                    }
+                }
+                Output::Forget(flight) => {
+                    if let Some(flight) = state.flights.remove(&flight) {
+                        flight.mail.forget();
                     }
                 }
             }
@@ -141,7 +181,7 @@ impl Driver {
             state.armed = next;
             self.timer.notify_one();
         }
-        answer
+        joined
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -7,16 +7,18 @@ use crate::intake::read_body;
 use crate::respond::Audience;
 use bytes::Bytes;
 use http::request::Parts;
+use http::uri::PathAndQuery;
 use http::{HeaderMap, StatusCode};
 use hyper::body::Incoming;
 use seawall_config::{Config, Family};
-use seawall_core::engine::Arrival;
+use seawall_core::engine::{Arrival, Identity};
 use seawall_core::id::{PoolId, RequestId, TenantId};
 use seawall_core::outcome::Outcome;
 use seawall_wire::body::{self, BodyFacts};
 use seawall_wire::client_signals::{ClientSignals, client_signals};
 use seawall_wire::dialect::{self, Endpoint, Route, RouteError, Surface};
-use seawall_wire::{headers, models};
+
+use seawall_wire::{fingerprint, headers, models};
 
 /// Model names are cut to this many characters where they are shown.
 const SHOWN_MODEL_CHARACTERS: usize = 100;
@@ -30,7 +32,7 @@ pub enum Taken {
     /// A list of models, answered right here.
     Models(Bytes),
     /// Work for an upstream.
-    Inference(Inference),
+    Inference(Box<Inference>),
 }
 
 /// A request for inference, understood.
@@ -89,15 +91,16 @@ pub async fn take(
     record.pool = Some(asked.pool);
     record.model = Some(shown(&asked.model).into());
     record.stream = asked.facts.stream;
-    let arrival = arrival(app, tenant, asked.pool, &signals);
-    Ok(Taken::Inference(Inference {
+    let identity = identity(app, head, &Known { tenant, pool: asked.pool, body: &body }, &signals);
+    let arrival = Arrival { identity: Some(identity), ..arrival(app, tenant, asked.pool, &signals) };
+    Ok(Taken::Inference(Box::new(Inference {
         model: asked.model,
         endpoint: route.endpoint,
         body,
         facts: asked.facts,
         arrival,
         reservation,
-    }))
+    })))
 }
 
 fn arrival(app: &App, tenant: TenantId, pool: PoolId, signals: &ClientSignals<'_>) -> Arrival {
@@ -109,6 +112,34 @@ fn arrival(app: &App, tenant: TenantId, pool: PoolId, signals: &ClientSignals<'_
         deadline: signals.deadline.map(|span| app.clock().now() + span),
         patience: signals.patience,
         identity: None,
+    }
+}
+
+/// What else is known of a request when it is compared.
+struct Known<'a> {
+    tenant: TenantId,
+    pool: PoolId,
+    body: &'a [u8],
+}
+
+/// What tells whether it repeats another one. Whoever comes here may have the answer: the key, the model and the tenant
+/// are checked, and are part of what is compared.
+fn identity(app: &App, head: &Parts, known: &Known<'_>, signals: &ClientSignals<'_>) -> Identity {
+    let asked = fingerprint::Asked {
+        tenant: known.tenant.0,
+        model: known.pool.0,
+        presented_key: headers::presented_key(&head.headers).ok().flatten(),
+        method: head.method.as_str(),
+        path_and_query: head.uri.path_and_query().map_or("", PathAndQuery::as_str),
+        headers: &head.headers,
+        body: known.body,
+    };
+    let fingerprint = app.fingerprint_key.fingerprint(&asked);
+    Identity {
+        fingerprint,
+        key: app.fingerprint_key.key(fingerprint, signals),
+        previous_attempts: signals.previous_attempts,
+        may_repeat: signals.may_repeat,
     }
 }
 

@@ -2,27 +2,24 @@
 
 use crate::app::{App, RequestGuard};
 use crate::body::ResponseBody;
-use crate::driver::Reply;
 use crate::early::Early;
+use crate::flight::{Flight, Head, Reader};
 use crate::gate::{self, Taken};
 use crate::intake;
-use crate::outgoing::outgoing;
 use crate::record::{Record, RequestName};
-use crate::relay::{Begin, EventForm, Relay, Source};
+use crate::relay::{EventForm, Relay};
 use crate::respond::{self, Audience, Refusal};
-use crate::upstream::Upstream;
-use crate::upstream::attempt::{Answer, Failure, attempt};
+use crate::upstream::attempt::Failure;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use seawall_core::classify::AttemptEnd;
-use seawall_core::engine::{Arrival, Input, Output, Respond};
+use seawall_core::engine::{Arrival, Respond};
 use seawall_core::outcome::Outcome;
-use seawall_core::time::{Duration, Instant};
+use seawall_core::time::Instant;
 use seawall_wire::client_signals::Agent;
 use seawall_wire::dialect::Surface;
-use seawall_wire::headers;
 use std::sync::Arc;
 
 /// Answers one request. It always ends in exactly one outcome, whatever happens to the connection meanwhile.
@@ -31,21 +28,22 @@ pub async fn handle(app: Arc<App>, request: Request<Incoming>) -> Response<Respo
     let record = Record::new(RequestName::fresh(), app.clock().now());
     let mut guard = RequestGuard::new(Arc::clone(&app), record);
     let mut audience = audience(&app, &head);
+    let body_comes = intake::comes_anyway(&head);
     let ready = tokio::select! {
         biased;
-        ready = attend(&app, &head, &mut body, &mut guard, &mut audience) => ready,
+        ready = attend(&app, head, &mut body, &mut guard, &mut audience) => ready,
         () = app.cut.cancelled() => Ready::Early(cut_off()),
     };
     match ready {
         Ready::Models(body) => answer_models(body, guard),
         Ready::Early(early) => {
-            if early.outcome != Outcome::SlowUpload {
-                intake::discard(&head, body);
+            if body_comes && early.outcome != Outcome::SlowUpload {
+                intake::discard(body);
             }
             refuse_early(&early, guard, audience)
         }
-        Ready::Answer(answer, limits) => answer_from(*answer, limits, guard),
-        Ready::Refused(respond, failure) => refuse(&respond, failure.as_ref(), guard, audience),
+        Ready::Answer(answer) => answer_from(&answer, guard),
+        Ready::Refused(respond, failure) => refuse(&respond, failure.as_deref(), guard, audience),
     }
 }
 
@@ -56,61 +54,58 @@ enum Ready {
     /// A refusal that is none of the engine's.
     Early(Early),
     /// An upstream's answer.
-    Answer(Box<Answer>, RelayLimits),
+    Answer(Begins),
     /// The engine's refusal, and the last attempt's failure.
-    Refused(Respond, Option<Failure>),
+    Refused(Respond, Option<Arc<Failure>>),
 }
 
-/// Takes the request in and makes the attempts that the engine permits, until there is something to answer with.
+/// An answer that begins, and what bounds and shapes it for this client.
+struct Begins {
+    head: Arc<Head>,
+    form: EventForm,
+    /// Its own deadline, where the flight is not bounded by it.
+    deadline: Option<Instant>,
+}
+
+/// Takes the request in and waits for the answer of its flight, be it its own or one that it joins.
 async fn attend(
-    app: &App,
-    head: &Parts,
+    app: &Arc<App>,
+    head: Parts,
     body: &mut Incoming,
     guard: &mut RequestGuard,
     audience: &mut Audience,
 ) -> Ready {
-    let taken = match gate::take(app, head, body, guard, audience).await {
+    let taken = match gate::take(app, &head, body, guard, audience).await {
         Ok(Taken::Models(body)) => return Ready::Models(body),
         Ok(Taken::Inference(taken)) => taken,
         Err(early) => return Ready::Early(early),
     };
+    let form = EventForm { dialect: audience.surface.dialect(), endpoint: taken.endpoint };
     let arrival = Arrival { request: guard.request, ..taken.arrival };
-    guard.admitted();
-    let mut reply = app.driver.ask(guard.request, Input::Arrived(arrival));
-    let mut failure = None;
-    loop {
-        let output = match reply {
-            Reply::Now(output) => Some(output),
-            Reply::Later(told) => told.await.ok(),
-        };
-        let dispatch = match output {
-            Some(Output::Dispatch(dispatch)) => dispatch,
-            Some(Output::Respond(respond)) => return Ready::Refused(respond, failure),
-            Some(Output::Notice(_) | Output::Join(_) | Output::Cancel(_) | Output::Forget(_)) | None => {
-                return Ready::Early(lost());
-            }
-        };
-        let deployment = dispatch.permit.deployment();
-        guard.record().attempts = dispatch.permit.number();
-        guard.record().deployment = Some(deployment);
-        let upstream = &app.upstreams[deployment.index()];
-        let form = EventForm { dialect: audience.surface.dialect(), endpoint: taken.endpoint };
-        let (idle, deadline) = (dispatch.timeouts.idle, dispatch.deadline);
-        let attempted = match outgoing(head, &taken, upstream) {
-            Ok(outgoing) => attempt(dispatch, upstream, outgoing, app.clock()).await,
-            Err(incompatible) => Err(incompatible),
-        };
-        let failed = match attempted {
-            Ok(answer) => {
-                let limits = RelayLimits { upstream: Arc::clone(upstream), idle, deadline, form };
-                return Ready::Answer(Box::new(answer), limits);
-            }
-            Err(failed) => failed,
-        };
-        note_failure(guard, &failed);
-        reply = app.driver.ask(guard.request, Input::AttemptEnded(guard.request, failed.end));
-        failure = Some(failed);
+    let name = guard.record().id;
+    guard.arrive(arrival, Flight::new(app, guard.request, name, head, taken));
+    let deadline = arrival.deadline.filter(|_| guard.record().joined.is_some());
+    let begins = match deadline {
+        None => guard.begins().await,
+        Some(at) => match tokio::time::timeout_at(app.clock().to_tokio(at), guard.begins()).await {
+            Ok(begins) => begins,
+            Err(_) => return Ready::Early(too_late()),
+        },
+    };
+    let failure = guard.reader().and_then(|reader| reader.flight.mail.failure());
+    if let Some(failure) = &failure {
+        note_failure(guard, failure);
     }
+    match begins {
+        Ok(head) => Ready::Answer(Begins { head, form, deadline }),
+        Err(Some(respond)) => Ready::Refused(respond, failure),
+        Err(None) => Ready::Early(lost()),
+    }
+}
+
+/// Its own deadline came while it waited for the answer of a flight that has more time.
+fn too_late() -> Early {
+    Early::new(Outcome::DeadlineUnmeetable, message(Outcome::DeadlineUnmeetable))
 }
 
 /// The drain limit came before an answer began.
@@ -144,7 +139,6 @@ fn lost() -> Early {
 }
 
 fn note_failure(guard: &mut RequestGuard, failed: &Failure) {
-    guard.count_attempt(failed.end);
     let record = guard.record();
     record.upstream_status = failed.answered.as_deref().map(|(status, ..)| status.as_u16());
     match failed.answered.as_deref() {
@@ -155,43 +149,32 @@ fn note_failure(guard: &mut RequestGuard, failed: &Failure) {
     }
 }
 
-/// Whose answer is relayed, and what bounds and shapes it.
-struct RelayLimits {
-    upstream: Arc<Upstream>,
-    idle: Duration,
-    deadline: Option<Instant>,
-    form: EventForm,
-}
-
 /// Passes an answer on: at once where it is all there, else piece by piece.
-fn answer_from(answer: Answer, limits: RelayLimits, mut guard: RequestGuard) -> Response<ResponseBody> {
-    let now = guard.app.clock().now();
-    guard.app.driver.tell(guard.request, Input::AttemptHeaders(guard.request));
+fn answer_from(begins: &Begins, mut guard: RequestGuard) -> Response<ResponseBody> {
+    let Begins { head, form, deadline } = begins;
     let record = guard.record();
-    let (id, attempts) = (record.id, record.attempts);
-    record.first_byte = Some(now);
-    record.status = answer.status.as_u16();
-    record.upstream_status = Some(answer.status.as_u16());
-    let mut out_headers = headers::towards_client(&answer.headers);
-    let outcome = if answer.rest.is_some() { "streaming" } else { Outcome::Served.label() };
-    respond::put_facts(&mut out_headers, id, outcome, attempts);
-    let (status, length) = (answer.status, answer.content_length());
-    let body = if let Some((body, connection)) = answer.rest {
-        let keep_alive = answer.keep_alive;
-        let RelayLimits { upstream, idle, deadline, form } = limits;
-        let source = Source { body, connection, upstream, keep_alive };
-        let (held, scanner) = (answer.held, answer.scanner);
-        let begin = Begin { held, source, scanner, form, idle, deadline };
-        ResponseBody::Relay(Relay::begin(begin, guard, length))
-    } else {
-        record.usage = answer.usage;
-        let whole = answer.whole();
+    let id = record.id;
+    record.attempts = head.attempts;
+    record.deployment = Some(head.deployment);
+    record.first_byte = Some(head.at.max(record.arrived));
+    record.status = head.status.as_u16();
+    record.upstream_status = Some(head.status.as_u16());
+    let whole = guard.reader().and_then(Reader::whole).filter(|_| !head.is_stream);
+    let mut out_headers = head.headers.clone();
+    let outcome = if whole.is_some() { Outcome::Served.label() } else { "streaming" };
+    respond::put_facts(&mut out_headers, id, outcome, head.attempts);
+    let body = if let Some((whole, tally)) = whole {
+        let record = guard.record();
+        record.usage = tally.usage;
+        record.output_events = tally.events;
         record.response_bytes = whole.len() as u64;
-        guard.attempt_ended(AttemptEnd::Completed);
+        guard.answered(None);
         ResponseBody::full(whole)
+    } else {
+        ResponseBody::Relay(Box::new(Relay::begin(guard, *form, head, *deadline)))
     };
     let mut response = Response::new(body);
-    *response.status_mut() = status;
+    *response.status_mut() = head.status;
     *response.headers_mut() = out_headers;
     response
 }

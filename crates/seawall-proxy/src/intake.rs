@@ -71,12 +71,16 @@ async fn collect(
     Ok(only.unwrap_or_else(|| whole.freeze()))
 }
 
+/// Whether the body of a refused request is worth reading: it comes, and on a connection of its own. Who asked to be
+/// told first has sent nothing yet, and asking for it would tell it to.
+pub fn comes_anyway(head: &Parts) -> bool {
+    head.version != Version::HTTP_2 && !head.headers.contains_key(EXPECT)
+}
+
 /// Reads and drops the rest of a refused request's body, within bounds. A client that sends all of it before it reads
 /// would otherwise find its connection reset, and the refusal lost: to it that is a fault to retry at once.
-pub fn discard(head: &Parts, mut body: Incoming) {
-    // Who asked to be told first has sent nothing yet, and asking for it would tell it to.
-    let waits_to_be_told = head.headers.contains_key(EXPECT);
-    if waits_to_be_told || head.version == Version::HTTP_2 || body.is_end_stream() {
+pub fn discard(mut body: Incoming) {
+    if body.is_end_stream() {
         return;
     }
     let read = async move {

@@ -11,6 +11,7 @@ pub mod bytes_budget;
 pub mod clock;
 pub mod driver;
 pub mod early;
+pub mod flight;
 pub mod gate;
 pub mod handler;
 pub mod intake;

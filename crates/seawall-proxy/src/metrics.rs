@@ -3,6 +3,7 @@
 //! Labels are bounded by the configuration: tenants, models, deployments and the closed list of outcomes. A metric of
 //! given labels is looked up by ids, and by its labels' text only when it is used for the first time.
 
+use crate::driver::FlightCounts;
 use crate::record::Finished;
 use foldhash::fast::RandomState;
 use prometheus_client::encoding::text::encode;
@@ -17,6 +18,7 @@ use seawall_core::id::DeploymentId;
 use seawall_core::id::{PoolId, TenantId};
 use seawall_core::outcome::{Cause, Outcome};
 use seawall_core::settings::Settings;
+use seawall_wire::usage::Usage;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::atomic::AtomicU64;
@@ -50,10 +52,16 @@ impl<K: Copy + Eq + Hash, M: Clone> Handles<K, M> {
 #[derive(Clone, Debug)]
 struct Ended {
     requests: Counter,
-    input_tokens: Counter,
-    output_tokens: Counter,
+    joined: Counter,
     duration: Histogram,
     first_byte: Histogram,
+}
+
+/// What an answer has cost.
+#[derive(Clone, Debug)]
+struct Tokens {
+    input: Counter,
+    output: Counter,
 }
 
 type EndedKey = (Option<PoolId>, Option<TenantId>, Outcome);
@@ -64,12 +72,16 @@ pub struct Metrics {
     registry: Registry,
     settings: Arc<Settings>,
     ended: Handles<EndedKey, Ended>,
+    ended_tokens: Handles<(PoolId, TenantId), Tokens>,
     ended_attempts: Handles<(DeploymentId, &'static str), Counter>,
     verdicts: Handles<(PoolId, &'static str), Counter>,
     requests: Family<Labels, Counter>,
     attempts: Family<Labels, Counter>,
     observed: Family<Labels, Counter>,
     tokens: Family<Labels, Counter>,
+    joined: Family<Labels, Counter>,
+    flights: Gauge,
+    flights_kept: Gauge,
     duration: Latency,
     first_byte: Latency,
     waiting: Family<Labels, Gauge>,
@@ -85,9 +97,11 @@ pub struct Metrics {
 pub struct Readings {
     /// The engine's pools.
     pub pools: Vec<PoolView>,
+    /// Flights.
+    pub flights: FlightCounts,
     /// Connections of clients.
     pub connections: usize,
-    /// Bytes of bodies held.
+    /// Bytes of bodies and kept answers held.
     pub buffered_bytes: u64,
     /// Access log lines dropped so far.
     pub dropped_lines: u64,
@@ -106,12 +120,16 @@ impl Metrics {
             registry: Registry::with_prefix("seawall"),
             settings,
             ended: Handles::new(),
+            ended_tokens: Handles::new(),
             ended_attempts: Handles::new(),
             verdicts: Handles::new(),
             requests: Family::default(),
             attempts: Family::default(),
             observed: Family::default(),
             tokens: Family::default(),
+            joined: Family::default(),
+            flights: Gauge::default(),
+            flights_kept: Gauge::default(),
             duration: Family::new_with_constructor(make),
             first_byte: Family::new_with_constructor(make),
             waiting: Family::default(),
@@ -135,6 +153,10 @@ impl Metrics {
         r.register("attempts", "Attempts at upstreams by their end", self.attempts.clone());
         r.register("observed", "What enforcing would have done to what was only observed", self.observed.clone());
         r.register("tokens", "Tokens as the upstreams reported them", self.tokens.clone());
+        r.register("joined", "Requests that were answered by the work of another one", self.joined.clone());
+        r.register("flights", "Distinct requests that wait or run", self.flights.clone());
+        let kept = self.flights_kept.clone();
+        r.register("flights_kept", "Complete answers that are kept for a client to come back", kept);
         let (whole, first) = (self.duration.clone(), self.first_byte.clone());
         r.register_with_unit("request_duration", "From the request's head to its end", Unit::Seconds, whole);
         r.register_with_unit("first_byte", "From the request's head to the answer's first byte", Unit::Seconds, first);
@@ -142,7 +164,11 @@ impl Metrics {
         r.register("in_flight", "Attempts in flight at a deployment", self.in_flight.clone());
         r.register("deployment_healthy", "1 while a deployment is healthy, and so in rotation", self.healthy.clone());
         r.register("connections", "Connections of clients", self.connections.clone());
-        r.register("buffered_bytes", "Bytes of request bodies held", self.buffered_bytes.clone());
+        r.register(
+            "buffered_bytes",
+            "Bytes of request bodies, and of answers kept for others, held",
+            self.buffered_bytes.clone(),
+        );
         r.register("access_log_dropped", "Access log lines dropped by a slow sink", self.dropped_lines.clone());
     }
 
@@ -152,9 +178,8 @@ impl Metrics {
         let key = (record.pool, record.tenant, *outcome);
         let handles = self.ended.get(key, || self.ended_handles(key));
         handles.requests.inc();
-        if let Some(usage) = record.usage {
-            handles.input_tokens.inc_by(usage.input_tokens);
-            handles.output_tokens.inc_by(usage.output_tokens);
+        if record.joined.is_some() {
+            handles.joined.inc();
         }
         if let (Some(pool), Some(verdict)) = (record.pool, record.observed) {
             self.verdict(pool, verdict.label());
@@ -177,11 +202,23 @@ impl Metrics {
         let counted = with(&[("outcome", outcome.label()), ("cause", cause(outcome))]);
         Ended {
             requests: self.requests.get_or_create_owned(&counted),
-            input_tokens: self.tokens.get_or_create_owned(&with(&[("kind", "input")])),
-            output_tokens: self.tokens.get_or_create_owned(&with(&[("kind", "output")])),
+            joined: self.joined.get_or_create_owned(&of_model),
             duration: self.duration.get_or_create_owned(&of_model),
             first_byte: self.first_byte.get_or_create_owned(&of_model),
         }
+    }
+
+    /// Counts what an answer has cost, once however many clients got it.
+    pub fn tokens(&self, pool: PoolId, tenant: TenantId, usage: Usage) {
+        let of = |kind: &str| {
+            let model = self.settings.pools[pool.index()].name.clone();
+            let tenant = self.settings.tenants[tenant.index()].name.clone();
+            let labels = vec![("model", model), ("tenant", tenant), ("kind", kind.to_owned())];
+            self.tokens.get_or_create_owned(&labels)
+        };
+        let handles = self.ended_tokens.get((pool, tenant), || Tokens { input: of("input"), output: of("output") });
+        handles.input.inc_by(usage.input_tokens);
+        handles.output.inc_by(usage.output_tokens);
     }
 
     /// Counts a deployment that would have been ejected.
@@ -219,6 +256,8 @@ impl Metrics {
                 self.healthy.get_or_create_owned(&labels).set(i64::from(deployment.health == "healthy"));
             }
         }
+        self.flights.set(gauge(readings.flights.live as u64));
+        self.flights_kept.set(gauge(readings.flights.kept as u64));
         self.connections.set(gauge(readings.connections as u64));
         self.buffered_bytes.set(gauge(readings.buffered_bytes));
         self.dropped_lines.inner().store(readings.dropped_lines, std::sync::atomic::Ordering::Relaxed);

@@ -30,6 +30,8 @@ pub struct Record {
     pub request_bytes: u64,
     /// The client's own counter of its retries.
     pub client_retry: Option<u32>,
+    /// The request whose flight it joined.
+    pub joined: Option<RequestName>,
     /// Attempts made.
     pub attempts: u32,
     /// Where the last attempt went.
@@ -70,6 +72,7 @@ impl Record {
             stream: false,
             request_bytes: 0,
             client_retry: None,
+            joined: None,
             attempts: 0,
             deployment: None,
             queued: Duration::ZERO,

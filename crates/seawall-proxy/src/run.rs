@@ -17,6 +17,7 @@ use crate::upstream::tls::{self, Connectors, TlsError};
 use crate::upstream::{MAX_CONNECTIONS, Upstream};
 use http::HeaderValue;
 use seawall_config::{Config, Dialect, UpstreamConfig};
+use seawall_wire::fingerprint::FingerprintKey;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -110,6 +111,7 @@ pub async fn start(config: Config, token: AdminToken, identity: IdentityEnvironm
         metrics,
         access_log: AccessLog::start(&server.access_log, settings).map_err(StartError::AccessLog)?,
         bytes: BytesBudget::new(server.buffered_bytes),
+        fingerprint_key: FingerprintKey::new(uuid::Uuid::new_v4().as_u128()),
         connections: Connections::default(),
         draining: CancellationToken::new(),
         cut: CancellationToken::new(),
@@ -241,6 +243,7 @@ impl Running {
             drop(tokio::time::timeout(LAST_WORDS, self.tasks.wait()).await);
         }
         self.background.cancel();
+        self.app.driver.abandon();
         if complete { Drained::Complete } else { Drained::Cut(cut) }
     }
 }

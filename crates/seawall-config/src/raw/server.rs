@@ -38,7 +38,8 @@ pub(crate) struct Server {
     #[schemars(range(min = 1, max = 1_000_000))]
     pub(crate) max_connections: u32,
     /// Bytes of request bodies held at once, waiting and running requests together; at the bound new bodies are
-    /// refused before they are read. At least `max_body`.
+    /// refused before they are read. Answers that a client may come back for are kept within half of it. At least
+    /// `max_body`.
     pub(crate) buffered_bytes: SizeText,
     /// The status that tells clients that capacity is exhausted. Every measured client waits on 429 as it is told;
     /// choose 503 or 529 only where a balancer or an error budget in front needs a 5xx.

@@ -1,6 +1,6 @@
 //! What clients are told, when, and after how many attempts: F01, F02, F03, F09, F28, F30, F39.
 
-use crate::support::client::{CHAT_PATH, Client, chat, post};
+use crate::support::client::{CHAT_PATH, Client, chat, chat_of, post};
 use crate::support::plane::Setup;
 use crate::support::upstream::Upstream;
 use std::time::Duration;
@@ -88,7 +88,7 @@ async fn f03_the_only_deployment_is_never_taken_out() {
     .await;
     let plane = Setup::m(&[upstream.address]).start().await;
     for number in 0..12 {
-        let answer = plane.ask(chat()).await;
+        let answer = plane.ask(chat_of(number)).await;
         assert_eq!(answer.status, if number < 6 { 503 } else { 200 }, "request {number}: {answer:?}");
     }
     assert_eq!(upstream.count(), 12);
@@ -132,8 +132,11 @@ async fn f30_every_reason_for_no_answer_has_its_own_status() {
         .tenant("team", "")
         .start()
         .await;
-    let ask = |model: &str| post(CHAT_PATH, "api-key: secret-team\r\n", format!(r#"{{"model":"{model}"}}"#));
     for round in 0..10 {
+        let ask = |model: &str| {
+            let body = format!(r#"{{"model":"{model}","user":"{round}"}}"#);
+            post(CHAT_PATH, "api-key: secret-team\r\n", body)
+        };
         let answer = plane.ask(ask("dead")).await;
         assert_eq!((answer.status, answer.code().as_str()), (503, "no_healthy_deployment"), "{answer:?}");
         let answer = plane.ask(ask("mixed")).await;
@@ -216,7 +219,8 @@ async fn f39_a_dead_pool_gets_little_more_than_one_attempt_a_request() {
     let mut client = plane.client().await;
     for number in 0..requests {
         let count = format!("x-stainless-retry-count: {}\r\n", number % 3);
-        client.send(post(CHAT_PATH, &count, crate::support::client::CHAT)).await;
+        let body = crate::support::client::CHAT.replace("hi", &(number / 3).to_string());
+        client.send(post(CHAT_PATH, &count, body)).await;
         let answer = client.response().await;
         assert!([429, 503].contains(&answer.status), "{answer:?}");
         if answer.attempts() == "2" {

@@ -169,11 +169,12 @@ async fn f43_golden_streams_reach_the_client_byte_for_byte_at_every_split() {
         };
         let (path, headers) = place(&name);
         let model = if name.starts_with("anthropic") { "claude-demo" } else { "demo-chat" };
-        let request = post(&path, headers, format!("{{\"model\":\"{model}\",\"stream\":true}}"));
         let mut client = plane.client().await;
         for (number, parts) in cuts(&stream).enumerate() {
             *next.lock().unwrap() = parts;
-            client.send(&request).await;
+            // The same one again, after an error, would be a repeat.
+            let body = format!("{{\"model\":\"{model}\",\"stream\":true,\"user\":\"{number}\"}}");
+            client.send(post(&path, headers, body)).await;
             let answer = client.response().await;
             assert!(answer.status == 200 && answer.body == stream, "{name} split {number}: {answer:?}");
             assert_eq!(answer.end, End::Complete, "{name} split {number}");

@@ -8,6 +8,7 @@ mod connections;
 mod deadlines;
 mod drain;
 mod failover;
+mod flights;
 mod golden;
 mod observe;
 mod silence;

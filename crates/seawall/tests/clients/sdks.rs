@@ -1,5 +1,6 @@
 //! The SDKs of OpenAI and Anthropic.
 
+use crate::leaving::counted;
 use crate::process::Serve;
 use crate::{node, python, run, stop, tool};
 use std::process::Command;
@@ -58,6 +59,18 @@ fn openai_python_obeys_our_refusals() {
     let mut client = python("openai_refused.py");
     client.arg(demo.listen.to_string());
     run(client);
+    stop(demo);
+}
+
+/// A client that gives up too early and asks again gets the answer of its first attempt.
+#[test]
+fn openai_python_times_out_and_has_its_work_done_once() {
+    let demo = Serve::demo();
+    demo.fault(r#"{"server":"*","extra_latency_ms":2500}"#);
+    let mut client = python("openai_times_out.py");
+    client.arg(demo.listen.to_string());
+    run(client);
+    assert_eq!(counted(demo.fleet(), "requests"), 1);
     stop(demo);
 }
 

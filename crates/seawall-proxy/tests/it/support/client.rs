@@ -29,9 +29,19 @@ pub(crate) fn chat() -> Vec<u8> {
     post(CHAT_PATH, "", CHAT)
 }
 
+/// A chat completion that is another one for each number.
+pub(crate) fn chat_of(number: u32) -> Vec<u8> {
+    post(CHAT_PATH, "", CHAT.replace("hi", &number.to_string()))
+}
+
 /// A chat stream.
 pub(crate) fn chat_stream() -> Vec<u8> {
     post(CHAT_PATH, "", CHAT_STREAM)
+}
+
+/// A chat stream that is another one for each number.
+pub(crate) fn chat_stream_of(number: u32) -> Vec<u8> {
+    post(CHAT_PATH, "", CHAT_STREAM.replace("hi", &number.to_string()))
 }
 
 /// A GET.

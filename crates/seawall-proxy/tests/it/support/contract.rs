@@ -46,8 +46,8 @@ fn form_of(outcome: &str, response: &Response) -> Form {
     let stops = response.header("x-should-retry").is_some();
     let (form, statuses): (Form, &[u16]) = match outcome {
         "capacity_exhausted" | "upstream_error" | "upstream_timeout" if stops => (Form::WaitStop, &[429]),
-        "capacity_exhausted" => (Form::Wait, &[429]),
-        "upstream_error_retried" | "deadline_unmeetable" => (Form::WaitStop, &[429]),
+        "capacity_exhausted" | "duplicate_in_flight" => (Form::Wait, &[429]),
+        "upstream_error_retried" | "deadline_unmeetable" | "retry_budget_exhausted" => (Form::WaitStop, &[429]),
         "upstream_error" | "no_healthy_deployment" | "upstream_auth" | "memory_full" => (Form::RetrySoon, &[503]),
         "upstream_timeout" => (Form::RetrySoon, &[504]),
         "unauthenticated" => (Form::Auth, &[401]),
