@@ -1,4 +1,4 @@
-//! `seawall sim`: whole processes on a few cells of the map.
+//! `seawall sim`: whole processes on a few cells of the map, and on a few random worlds.
 
 use crate::arguments::{folder, session};
 use crate::process::program;
@@ -86,4 +86,43 @@ fn a_storm_that_there_is_not_is_refused_with_what_there_is() {
 #[test]
 fn the_measured_clients_are_listed() {
     insta::assert_snapshot!(session(&folder(), &["sim", "profiles"]));
+}
+
+#[test]
+fn random_worlds_are_told_before_they_run_and_each_is_the_same_again() {
+    let folder = folder();
+    let told = session(&folder, &["sim", "swarm", "--seeds", "3..6"]);
+    assert!(told.contains("exit code Some(0)") && told.contains("\n3 worlds, "), "{told}");
+    let lines: Vec<&str> = told.lines().collect();
+    for seed in 3..6 {
+        let at = lines.iter().position(|line| line.starts_with(&format!("seed {seed}: "))).expect("each seed is told");
+        assert!(lines[at + 1].starts_with("  lives: ") && lines[at + 1].contains(", trace "), "{told}");
+        assert_eq!(session(&folder, &["sim", "swarm", "--seed", &seed.to_string()]).lines().nth(3), Some(lines[at]));
+    }
+    let json = session(&folder, &["sim", "swarm", "--seeds", "3..5", "--json"]);
+    let (stdout, stderr) = json.split_once("-- stderr\n").expect("both streams are told");
+    let reports = stdout.lines().filter(|line| line.starts_with('{'));
+    let reports: Vec<Value> = reports.map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
+    let seeds: Vec<&Value> = reports.iter().map(|report| &report["seed"]).collect();
+    assert_eq!(seeds, [3, 4]);
+    assert_eq!(reports[0]["failures"], Value::Array(Vec::new()));
+    for report in &reports {
+        let hash = report["trace_hash"].as_str().expect("a report has a hash");
+        assert!(told.contains(&format!("trace {hash}\n")), "the same run: {hash} in {told}");
+        assert!(stderr.contains(report["options"].as_str().expect("a report tells its options")), "{stderr}");
+    }
+}
+
+#[test]
+fn seeds_that_are_none_are_refused_before_anything_runs() {
+    let folder = folder();
+    for (arguments, word) in [
+        (&["--seeds", "6..6"][..], "the second number has to be larger than 6"),
+        (&["--seeds", "6"], "`0..100`"),
+        (&["--seed", "1", "--seeds", "1..2"], "cannot be used with"),
+        (&["--minutes", "0"], "0 is not in 1.."),
+    ] {
+        let told = session(&folder, &[&["sim", "swarm"], arguments].concat());
+        assert!(told.contains("exit code Some(2)") && told.contains(word), "{told}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::processes::{Running, free_port, median, wait_for};
 use super::profile::Profile;
-use crate::evidence::{Measurement, Record};
+use crate::evidence::{Measurement, Record, Run};
 use crate::repository::Repository;
 use crate::{Failure, command, files, report};
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 pub(super) const MEASUREMENT: Measurement = Measurement {
     name: "cost",
     summary: "CPU per request and per SSE chunk, added latency, memory per held request; bare hyper, nginx, Seawall",
-    run,
+    run: Run::Whole(run),
 };
 
 const ROUNDS: usize = 3;

@@ -1,7 +1,7 @@
 //! After which triggers a system comes back by itself: the whole metastability map.
 
 use super::cost::build_program;
-use crate::evidence::{Measurement, Record};
+use crate::evidence::{Measurement, Record, Run};
 use crate::repository::Repository;
 use crate::{Failure, command, files, report};
 use serde_json::Value;
@@ -13,7 +13,7 @@ use std::process::Command;
 pub(super) const MEASUREMENT: Measurement = Measurement {
     name: "map",
     summary: "which of 288 triggers a naive router and Seawall come back from by themselves, and the picture of it",
-    run,
+    run: Run::Whole(run),
 };
 
 /// Where the picture goes.

@@ -13,6 +13,7 @@ mod record;
 mod replays;
 mod simulator;
 mod storms;
+mod swarm;
 
 pub use record::{Conditions, Record, write};
 
@@ -27,8 +28,20 @@ pub struct Measurement {
     /// What it tells, in one line.
     pub summary: &'static str,
     /// Measures; takes minutes.
-    pub run: fn(&Repository) -> Result<Record, Failure>,
+    pub run: Run,
 }
+
+/// How a measurement is run.
+#[derive(Clone, Copy, Debug)]
+pub enum Run {
+    /// For as long as it takes.
+    Whole(fn(&Repository) -> Result<Record, Failure>),
+    /// For so many minutes: there is no end to what it could measure.
+    ForMinutes(fn(&Repository, u64) -> Result<Record, Failure>),
+}
+
+/// The minutes of [`Run::ForMinutes`] where none are told.
+pub const DEFAULT_MINUTES: u64 = 10;
 
 /// Every measurement.
 pub const MEASUREMENTS: &[Measurement] = &[
@@ -39,10 +52,12 @@ pub const MEASUREMENTS: &[Measurement] = &[
     replays::MEASUREMENT,
     simulator::MEASUREMENT,
     storms::MEASUREMENT,
+    swarm::MEASUREMENT,
 ];
 
-/// Runs the named measurements one after the other and writes their records; `list` names them all.
-pub fn run(repository: &Repository, names: &[String]) -> Result<(), Failure> {
+/// Runs the named measurements one after the other and writes their records; `list` names them all. `minutes` reaches
+/// only those that take them.
+pub fn run(repository: &Repository, names: &[String], minutes: u64) -> Result<(), Failure> {
     if names == ["list"] {
         for measurement in MEASUREMENTS {
             report::say(&format!("{:<16} {}", measurement.name, measurement.summary));
@@ -52,7 +67,10 @@ pub fn run(repository: &Repository, names: &[String]) -> Result<(), Failure> {
     let chosen: Vec<&Measurement> = names.iter().map(|name| by_name(name)).collect::<Result<_, _>>()?;
     for measurement in chosen {
         report::say(&format!("measuring {}: {}", measurement.name, measurement.summary));
-        let record = (measurement.run)(repository)?;
+        let record = match measurement.run {
+            Run::Whole(run) => run(repository)?,
+            Run::ForMinutes(run) => run(repository, minutes)?,
+        };
         let file = write(repository, measurement.name, &record, &Conditions::now(repository)?)?;
         report::say(&format!("wrote {file}"));
     }
@@ -74,7 +92,7 @@ mod tests {
     #[test]
     fn an_unknown_name_is_refused_before_anything_runs() {
         let failure =
-            run(&Repository::at("nowhere"), &["no-such".to_owned()]).expect_err("there is no such measurement");
+            run(&Repository::at("nowhere"), &["no-such".to_owned()], 1).expect_err("there is no such measurement");
         assert!(failure.to_string().contains("there are: build"), "{failure}");
     }
 

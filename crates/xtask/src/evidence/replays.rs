@@ -3,7 +3,7 @@
 
 use super::cost::build_program;
 use super::processes::answered;
-use crate::evidence::{Measurement, Record};
+use crate::evidence::{Measurement, Record, Run};
 use crate::repository::Repository;
 use crate::{Failure, command, report};
 use serde_json::Value;
@@ -14,7 +14,7 @@ use std::process::Command;
 pub(super) const MEASUREMENT: Measurement = Measurement {
     name: "replays",
     summary: "every check of every case over 20 seeds, the calibrated values a tenth off, and the pictures of the cases",
-    run,
+    run: Run::Whole(run),
 };
 
 const SEEDS: usize = 20;

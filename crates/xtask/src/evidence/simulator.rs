@@ -1,7 +1,7 @@
 //! How fast the simulator is, and how much memory it takes.
 
 use super::cost::build_program;
-use crate::evidence::{Measurement, Record};
+use crate::evidence::{Measurement, Record, Run};
 use crate::repository::Repository;
 use crate::{Failure, command};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use std::process::Command;
 pub(super) const MEASUREMENT: Measurement = Measurement {
     name: "simulator",
     summary: "events a second on one core, the time of a whole day, memory over runs of different lengths",
-    run,
+    run: Run::Whole(run),
 };
 
 /// Events a second that are asked for.

@@ -2,7 +2,7 @@
 
 use super::cost::build_program;
 use super::processes::answered;
-use crate::evidence::{Measurement, Record};
+use crate::evidence::{Measurement, Record, Run};
 use crate::repository::Repository;
 use crate::{Failure, report};
 use serde_json::Value;
@@ -15,7 +15,7 @@ use std::process::Command;
 pub(super) const MEASUREMENT: Measurement = Measurement {
     name: "storms-simulated",
     summary: "goodput against an oracle, upstream attempts and recovery in simulated retry storms, with their gates",
-    run,
+    run: Run::Whole(run),
 };
 
 /// Part of the set: a heading, and what the program is asked for.

@@ -5,6 +5,7 @@ mod map;
 mod profiles;
 mod state;
 mod storms;
+mod swarm;
 
 use crate::Exit;
 use clap::{Args, Subcommand};
@@ -24,6 +25,8 @@ pub enum Study {
     Map(map::Map),
     /// Runs the storm set, and holds Seawall against the best that could have been done.
     Storms(storms::Storms),
+    /// Runs random worlds with random faults, and looks whether they are safe and live again.
+    Swarm(swarm::Swarm),
     /// Lists the measured clients and how each of them retries.
     Profiles(profiles::Profiles),
     /// Measures the simulator: events a second on one core, and memory.
@@ -34,6 +37,7 @@ pub(crate) fn run(sim: &Sim) -> Exit {
     match &sim.command {
         Study::Map(map) => map::run(map),
         Study::Storms(storms) => storms::run(storms),
+        Study::Swarm(swarm) => swarm::run(swarm),
         Study::Profiles(profiles) => profiles::run(profiles),
         Study::Bench(bench) => bench::run(bench),
     }
