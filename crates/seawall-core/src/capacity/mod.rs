@@ -13,7 +13,13 @@
 //! cannot be tried again after one more refusal takes only such a place; each attempt that is answered leaves one
 //! behind.
 
+mod aimd;
 mod ceiling;
+mod first_byte;
+mod hypotheses;
+mod likelihood;
+mod order;
+mod pace;
 
 use crate::classify::AttemptEnd;
 use crate::id::AttemptId;
@@ -118,11 +124,33 @@ pub struct Entry {
 }
 
 /// Every method of discovery; the first one is the default.
-pub const REGISTRY: &[Entry] = &[Entry {
-    name: "ceiling",
-    summary: "no bound but a told size and, for a while after a refusal, what was in flight when it came",
-    make: |_| Box::new(ceiling::Ceiling::default()),
-}];
+pub const REGISTRY: &[Entry] = &[
+    Entry {
+        name: "ceiling",
+        summary: "no bound but, for a while after a refusal, what was in flight when it came",
+        make: |_| Box::new(ceiling::Ceiling::default()),
+    },
+    Entry {
+        name: "likelihood",
+        summary: "the numbers of slots that explain when attempts completed, and a window a quarter above them",
+        make: |hints| Box::new(likelihood::Likelihood::new(hints)),
+    },
+    Entry {
+        name: "first_byte",
+        summary: "for answers that stream, those that have begun and not ended are the slots; else `likelihood`",
+        make: |hints| Box::new(first_byte::FirstByte::new(hints)),
+    },
+    Entry {
+        name: "order",
+        summary: "the age ranks of completions, with short tests at other windows where these say too little",
+        make: |hints| Box::new(order::Order::new(hints)),
+    },
+    Entry {
+        name: "aimd",
+        summary: "grows by one, shrinks by a tenth when attempts take 2.5 times as long as at low load",
+        make: |hints| Box::new(aimd::Aimd::new(hints)),
+    },
+];
 
 /// The method of that name.
 pub fn by_name(name: &str) -> Option<&'static Entry> {

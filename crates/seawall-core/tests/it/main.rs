@@ -3,6 +3,7 @@
 
 mod capacity;
 mod conformance;
+mod discovery;
 mod ejection;
 mod flights;
 mod life;

@@ -5,6 +5,7 @@
 
 mod build;
 mod cost;
+mod discovery;
 mod failover;
 mod map;
 mod processes;
@@ -47,6 +48,7 @@ pub const DEFAULT_MINUTES: u64 = 10;
 pub const MEASUREMENTS: &[Measurement] = &[
     build::MEASUREMENT,
     cost::MEASUREMENT,
+    discovery::MEASUREMENT,
     failover::MEASUREMENT,
     map::MEASUREMENT,
     replays::MEASUREMENT,
