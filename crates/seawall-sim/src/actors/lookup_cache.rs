@@ -10,7 +10,8 @@
 //! the same time both go out.
 
 use super::Surroundings;
-use super::population::{account_keys, factor};
+use super::curve::factor;
+use super::population::account_keys;
 use crate::Nanos;
 use crate::calls::{ActorId, Call, CallId, Reply};
 use crate::checkers::UnderWay;

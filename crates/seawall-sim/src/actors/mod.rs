@@ -1,5 +1,6 @@
 //! The kinds of actors, one file each.
 
+mod curve;
 mod engine;
 mod fleet;
 mod layer;

@@ -1,6 +1,7 @@
 //! Clients that send requests on their own account.
 
 use super::Surroundings;
+use super::curve::factor;
 use super::rollout::Rollout;
 use crate::Nanos;
 use crate::calls::{ActorId, Call, CallId, Facts, Reply, RequestId};
@@ -11,7 +12,7 @@ use crate::recorder::{Recorder, SeriesId, SpreadId};
 use crate::retry::{Progress, RetryRule};
 use crate::slab::Slab;
 use crate::timeouts::Timeouts;
-use seawall_cases::scenario::{Burst, Event, Form, Population, RampPoint, Resubmit, Work};
+use seawall_cases::scenario::{Burst, Event, Form, Population, Resubmit, Work};
 use std::collections::{BTreeMap, VecDeque};
 
 const BATCH: u16 = 0;
@@ -351,21 +352,6 @@ pub(super) fn account_keys(settings: &Population, around: &Surroundings<'_>) -> 
     (0..u64::from(count)).map(move |account| account_key(hash, account))
 }
 
-/// The factor of a curve at a time: straight lines between its corners.
-#[expect(clippy::cast_precision_loss, reason = "spans are far below 2^53 microseconds")]
-pub(super) fn factor(curve: &[RampPoint], now: Nanos) -> f64 {
-    let after = curve.partition_point(|point| point.0.nanos <= now);
-    match (after.checked_sub(1).map(|index| curve[index]), curve.get(after)) {
-        (None, None) => 1.0,
-        (None, Some(only)) => only.1,
-        (Some(only), None) => only.1,
-        (Some(left), Some(right)) => {
-            let part = (now - left.0.nanos) as f64 / (right.0.nanos - left.0.nanos) as f64;
-            left.1 + (right.1 - left.1) * part
-        }
-    }
-}
-
 /// What a population may remember at the most. Hardly anybody comes again later than after twenty times the spread.
 fn most_remembered(settings: &Population, around: &Surroundings<'_>) -> usize {
     let lately = if settings.repeat_share > 0.0 { settings.repeat_within.nanos } else { 0 };
@@ -462,17 +448,7 @@ mod tests {
     use super::*;
     use crate::actors::number_of;
     use crate::actors::trial::{CLIENT, event, run, total};
-    use crate::random::nanos;
-    use seawall_cases::scenario::{Clock, Span};
-
-    #[test]
-    fn a_curve_is_straight_between_its_corners() {
-        let at = |text: &str| Clock::parse(text).expect("a time");
-        let curve = [RampPoint(at("10:00"), 1.0), RampPoint(at("11:00"), 2.0)];
-        let factors = ["09:00", "10:00", "10:30", "11:00", "12:00"].map(|time| factor(&curve, at(time).nanos));
-        assert_eq!(factors.map(nanos_of), [1000, 1000, 1500, 2000, 2000]);
-        assert_eq!(nanos_of(factor(&[], 5)), 1000);
-    }
+    use seawall_cases::scenario::Span;
 
     #[test]
     fn an_answer_is_good_only_while_somebody_waits_for_it() {
@@ -505,9 +481,5 @@ mod tests {
             assert!((mean - 1.0).abs() < 0.03 && (got - deviation).abs() < 0.03, "{mean} {got} {deviation}");
         }
         assert_eq!(draw(&mut random, of(0.0, None)), 1_000_000_000);
-    }
-
-    fn nanos_of(value: f64) -> u64 {
-        nanos(value * 1000.0)
     }
 }
