@@ -1,6 +1,6 @@
 //! How well each method finds out how many requests an upstream serves at once.
 
-use crate::evidence::{Measurement, Record};
+use crate::evidence::{Measurement, Record, Run};
 use crate::repository::Repository;
 use crate::{Failure, command};
 
@@ -8,7 +8,7 @@ use crate::{Failure, command};
 pub(super) const MEASUREMENT: Measurement = Measurement {
     name: "discovery",
     summary: "methods of capacity discovery: goodput against an oracle on shapes and laws, windows after steps",
-    run,
+    run: Run::Whole(run),
 };
 
 const SEEDS: &str = "8";
