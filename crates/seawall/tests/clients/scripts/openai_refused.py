@@ -16,9 +16,11 @@ class Watched(openai.OpenAI):
 client = Watched(base_url=f"http://{sys.argv[1]}/v1", api_key="demo-key")
 hi = [{"role": "user", "content": "hi"}]
 # Each request is tried at two of the three servers at most: after two requests all three have stated their wait.
-for _ in range(2):
+# A request of its own each: one that repeats what has failed twice is not tried at all.
+for text in ("one", "two"):
+    other = [{"role": "user", "content": text}]
     try:
-        client.with_options(max_retries=0).chat.completions.create(model="demo-chat", messages=hi)
+        client.with_options(max_retries=0).chat.completions.create(model="demo-chat", messages=other)
     except openai.RateLimitError:
         pass
 waits.clear()

@@ -17,7 +17,7 @@ client = openai.OpenAI(
     base_url=f"http://{host}/v1", api_key="demo-key", http_client=openai.DefaultHttpxClient(event_hooks=hooks)
 )
 try:
-    client.chat.completions.create(model="demo-chat", messages=[{"role": "user", "content": "hi"}])
+    client.chat.completions.create(model="demo-chat", messages=[{"role": "user", "content": f"at {time.time_ns()}"}])
     raise SystemExit("a fleet that serves nobody served")
 except openai.RateLimitError as error:
     code = error.code
