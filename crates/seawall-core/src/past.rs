@@ -77,6 +77,13 @@ impl Past {
         self.forget(identity)
     }
 
+    /// Forgets what is known of an identity, if it is of a request that was first sent then.
+    pub fn forget_of(&mut self, identity: u128, first_seen: Instant) {
+        if self.entries.get(&identity).is_some_and(|known| known.first_seen == first_seen) {
+            self.forget(identity);
+        }
+    }
+
     /// How many requests are remembered.
     pub fn len(&self) -> usize {
         self.entries.len()

@@ -57,6 +57,8 @@ pub(super) struct Flights {
 struct Kept {
     identity: Identity,
     attempts: u32,
+    /// What is remembered of it if nobody comes for its answer.
+    entry: Entry,
 }
 
 /// What an arrival turns out to be.
@@ -85,6 +87,20 @@ impl Flights {
         self.alike.insert((identity.fingerprint, flight));
         if let Some(key) = identity.key {
             self.keys.insert(key, flight);
+        }
+    }
+
+    /// Remembers a request under all by which it would be recognised.
+    fn remember(&mut self, identity: Identity, entry: Entry) {
+        for known in [Some(identity.fingerprint), identity.key].into_iter().flatten() {
+            self.past.remember(known, entry);
+        }
+    }
+
+    /// Forgets that this attempt has been made: it was of use.
+    fn forgive(&mut self, identity: Identity, first_seen: Instant) {
+        for known in [Some(identity.fingerprint), identity.key].into_iter().flatten() {
+            self.past.forget_of(known, first_seen);
         }
     }
 
@@ -203,6 +219,7 @@ impl Engine {
         };
         let Some(identity) = live.identity else { return };
         live.left_until = now + HOLD;
+        live.outlived_hold = false;
         let live = *live;
         let pool = &self.pools[live.pool.index()];
         let holds = match live.phase {
@@ -230,14 +247,20 @@ impl Engine {
     }
 
     /// Nobody has come back for a flight. What waits is dropped. What runs goes on where the pool is full: the upstream
-    /// may work on whatever we do, and a credit that is free too early is spent on top of that.
+    /// may work on whatever we do, and a credit that is free too early is spent on top of that. It is looked at again, so
+    /// that what hangs ends when nobody waits any more.
     pub(super) fn hold_is_over(&mut self, now: Instant, flight: RequestId) {
-        let Some(live) = self.requests.get(&flight).copied() else { return };
-        self.pools[live.pool.index()].has_left(live.tenant, now.since(live.arrived).saturating_sub(HOLD));
-        let is_full = !self.pools[live.pool.index()].queue.is_empty();
-        if live.waits_since().is_some() || !is_full {
-            self.give_up(now, flight);
+        let Some(live) = self.requests.get_mut(&flight) else { return };
+        let is_first = !core::mem::replace(&mut live.outlived_hold, true);
+        let pool = &mut self.pools[live.pool.index()];
+        if is_first {
+            pool.has_left(live.tenant, now.since(live.arrived).saturating_sub(HOLD));
         }
+        if live.waits_since().is_some() || pool.queue.is_empty() {
+            return self.give_up(now, flight);
+        }
+        live.left_until = now + HOLD;
+        self.deadlines.insert((live.left_until, Deadline::Left(flight)));
     }
 
     /// Ends a flight that nobody waits for.
@@ -245,13 +268,8 @@ impl Engine {
         let Some(live) = self.requests.get_mut(&flight) else { return };
         if let Phase::Running { .. } = live.phase {
             // Its end is still to be reported, and frees what it holds.
-            live.is_sealed = true;
-            let identity = live.identity;
             self.outputs.push_back(Output::Cancel(flight));
-            if let Some(identity) = identity {
-                self.flights.close(flight, identity);
-            }
-            return;
+            return self.close_running(now, flight);
         }
         self.finish(now, flight, Outcome::ClientGone, None, false);
     }
@@ -263,9 +281,18 @@ impl Engine {
             self.deadlines.remove(&(live.left_until, Deadline::Left(flight)));
             return self.give_up(now, flight);
         }
+        self.close_running(now, flight);
+    }
+
+    /// Nobody can join what runs any more. Who asks for the same is served anew, and what has been tried counts, although
+    /// it has not ended.
+    fn close_running(&mut self, now: Instant, flight: RequestId) {
+        let Some(live) = self.requests.get_mut(&flight).filter(|live| !live.is_sealed) else { return };
         live.is_sealed = true;
+        let live = *live;
         if let Some(identity) = live.identity {
             self.flights.close(flight, identity);
+            self.flights.remember(identity, live.remembered(now, None));
         }
     }
 
@@ -282,23 +309,28 @@ impl Engine {
                 self.count_left_waiting(live.pool, false);
             }
         }
-        if respond.outcome == Outcome::Served {
-            if live.is_left() && !live.is_sealed && self.flights.kept.len() < MOST_KEPT {
-                self.flights.kept.insert(flight, Kept { identity, attempts: live.attempts });
-                self.flights.open(flight, identity);
-                self.flights.left.insert((identity.fingerprint, flight));
-                self.deadlines.insert((now + KEEP, Deadline::Kept(flight)));
-                return;
+        match respond.outcome {
+            Outcome::Served if live.is_left() && !live.is_sealed => {
+                let entry = live.remembered(now, None);
+                if self.flights.kept.len() < MOST_KEPT {
+                    self.flights.kept.insert(flight, Kept { identity, attempts: live.attempts, entry });
+                    self.flights.open(flight, identity);
+                    self.flights.left.insert((identity.fingerprint, flight));
+                    self.deadlines.insert((now + KEEP, Deadline::Kept(flight)));
+                    return;
+                }
+                self.flights.remember(identity, entry);
             }
-        } else if respond.outcome != Outcome::ClientError {
-            let booked = match respond.form {
-                Some(Form::Wait(wait) | Form::RetrySoon(wait)) => Some(now + wait),
-                _ => None,
-            };
-            let own = Entry::new(live.arrived, live.attempts, booked, now);
-            let entry = live.prior.map_or(own, |known| known.followed_by(own));
-            for known in [Some(identity.fingerprint), identity.key].into_iter().flatten() {
-                self.flights.past.remember(known, entry);
+            Outcome::Served if live.is_sealed && !live.is_left() => self.flights.forgive(identity, live.arrived),
+            Outcome::Served | Outcome::ClientError => {}
+            // What is sealed has been remembered when it was, and its repeat may have ended since.
+            _ if live.is_sealed => {}
+            _ => {
+                let booked = match respond.form {
+                    Some(Form::Wait(wait) | Form::RetrySoon(wait)) => Some(now + wait),
+                    _ => None,
+                };
+                self.flights.remember(identity, live.remembered(now, booked));
             }
         }
         self.outputs.push_back(Output::Forget(flight));
@@ -318,6 +350,7 @@ impl Engine {
     pub(super) fn drop_kept(&mut self, flight: RequestId) {
         if let Some(kept) = self.flights.kept.remove(&flight) {
             self.flights.close(flight, kept.identity);
+            self.flights.remember(kept.identity, kept.entry);
             self.outputs.push_back(Output::Forget(flight));
         }
     }

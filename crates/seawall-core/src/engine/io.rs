@@ -52,10 +52,11 @@ pub enum Input {
     /// A request arrived at another router, beside which the host stands and looks on, and that one sends it to this
     /// deployment. Where it is enforced after all, or the deployment is of another pool, this is a plain arrival.
     Mirrored(Arrival, DeploymentId),
-    /// The attempt of this flight got an answer that is being relayed: there is no second attempt from here on.
-    AttemptHeaders(RequestId),
-    /// The attempt of this flight ended.
-    AttemptEnded(RequestId, AttemptEnd),
+    /// The attempt of this flight with this number got an answer that is being relayed: there is no further one.
+    AttemptHeaders(RequestId, u32),
+    /// The attempt of this flight with this number ended. Its number is its epoch (law 3): where a later attempt runs, or
+    /// none, this is ignored.
+    AttemptEnded(RequestId, u32, AttemptEnd),
     /// The client of this request left. Where the request has no identity, the host has already ended the attempt, if there
     /// was one; else it goes on until it ends or [`Output::Cancel`] comes.
     ClientGone(RequestId),

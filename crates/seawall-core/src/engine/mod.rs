@@ -108,8 +108,10 @@ struct Live {
     waiters: u32,
     /// Whether nobody can join any more.
     is_sealed: bool,
-    /// Until when it is held for who comes back, where nobody waits for it.
+    /// When it is looked at again, where nobody waits for it.
     left_until: Instant,
+    /// Whether nobody has come back in time, and it goes on because others wait.
+    outlived_hold: bool,
     /// What is known of the twin that it repeats.
     prior: Option<Entry>,
     /// Whether its first attempt has been paid from the retry budget.
@@ -156,6 +158,12 @@ impl Live {
     /// Attempts of its twins that reached an upstream of late.
     fn prior_attempts(&self) -> u32 {
         self.prior.map_or(0, |known| known.attempts)
+    }
+
+    /// What is remembered of it if it ends now without an answer.
+    fn remembered(&self, now: Instant, booked: Option<Instant>) -> Entry {
+        let own = Entry::new(self.arrived, self.attempts, booked, now);
+        self.prior.map_or(own, |known| known.followed_by(own))
     }
 
     /// Whether it goes on although nobody waits for it.
@@ -237,8 +245,8 @@ impl Engine {
         match input {
             Input::Arrived(arrival) => self.admit(now, &arrival, None),
             Input::Mirrored(arrival, sent_to) => self.admit(now, &arrival, Some(sent_to)),
-            Input::AttemptHeaders(request) => self.headers(now, request),
-            Input::AttemptEnded(request, end) => self.attempt_ended(now, request, end),
+            Input::AttemptHeaders(request, number) => self.headers(now, request, number),
+            Input::AttemptEnded(request, number, end) => self.attempt_ended(now, request, number, end),
             Input::ClientGone(request) => self.client_gone(now, request),
             Input::Sealed(flight) => self.seal(now, flight),
             Input::Switch(scope, mode) => self.switch(now, scope, mode),
@@ -336,6 +344,7 @@ impl Engine {
             waiters: 0,
             is_sealed: false,
             left_until: Instant::MAX,
+            outlived_hold: false,
             prior: None,
             paid: false,
             tenant: arrival.tenant,
@@ -409,8 +418,8 @@ impl Engine {
         }));
     }
 
-    fn headers(&mut self, now: Instant, request: RequestId) {
-        let Some(live) = self.requests.get_mut(&request) else { return };
+    fn headers(&mut self, now: Instant, request: RequestId, number: u32) {
+        let Some(live) = self.requests.get_mut(&request).filter(|live| live.attempts == number) else { return };
         if let Phase::Running { member, attempt, started, relaying, on_trial } = &mut live.phase
             && !*relaying
         {
@@ -431,8 +440,8 @@ impl Engine {
     }
 
     /// Steps 10 to 12: classify and observe, retry, respond.
-    fn attempt_ended(&mut self, now: Instant, request: RequestId, end: AttemptEnd) {
-        let Some(live) = self.requests.get(&request).copied() else { return };
+    fn attempt_ended(&mut self, now: Instant, request: RequestId, number: u32, end: AttemptEnd) {
+        let Some(live) = self.requests.get(&request).copied().filter(|live| live.attempts == number) else { return };
         let Phase::Running { member, started, on_trial, relaying, .. } = live.phase else { return };
         // Once bytes went to the client, whatever ends the attempt has cut its answer short.
         let cut_short = relaying && end.repeatability() != Repeatability::Never;

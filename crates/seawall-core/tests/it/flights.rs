@@ -129,6 +129,23 @@ fn what_nobody_comes_back_for_is_cancelled_unless_others_wait() {
     world.assert_settled();
 }
 
+/// It hangs and nobody will come back for it: its credit is free as soon as no others wait, not when it times out.
+#[test]
+fn what_nobody_comes_back_for_is_looked_at_again() {
+    let mut world = World::new(
+        &settings(&[ONE]),
+        vec![script(|call| Answer::served(if call.now == at(0) { millis(600_000) } else { millis(100) }))],
+    );
+    world.arrive(at(0), says(0, 1, 0));
+    world.arrive(at(1), says(1, 2, 0));
+    world.leave(at(1_000), RequestId(0));
+    world.arrive(at(14_000), says(2, 3, 0));
+    world.run_until(at(20_000));
+    assert_eq!(world.outcome(1), Outcome::CapacityExhausted);
+    assert_eq!((&world.cancelled[..], world.outcome(2)), (&[(at(13_000), RequestId(0))][..], Outcome::Served));
+    world.assert_settled();
+}
+
 #[test]
 fn what_had_begun_to_answer_is_cancelled_at_once_with_its_last_client() {
     let mut world = World::new(&equal(1), vec![serves(millis(10_000))]);
@@ -243,6 +260,24 @@ fn who_comes_back_in_its_slot_is_let_in_and_slots_are_spread() {
     let mean = f64::from(counts.values().sum::<u32>()) / f64::from(u32::try_from(last - first + 1).expect("small"));
     let peak = f64::from(*counts.values().max().expect("some"));
     assert!(peak <= 1.5 * mean, "{counts:?}");
+    world.assert_settled();
+}
+
+/// A sealed answer is under way: asking for it again and again does not run it again and again.
+#[test]
+fn what_is_sealed_counts_as_an_attempt_until_it_has_been_of_use() {
+    let mut world = World::new(&equal(1), vec![script(|_| Answer::ended(millis(9_000), AttemptEnd::Completed))]);
+    world.arrive(at(0), says(0, 1, 0));
+    world.seal(at(1_000), RequestId(0));
+    world.arrive(at(2_000), says(1, 1, 1));
+    world.seal(at(3_000), RequestId(1));
+    world.arrive(at(4_000), says(2, 1, 1));
+    // The first one has been served by then.
+    world.arrive(at(10_000), says(3, 1, 1));
+    world.run_until(at(30_000));
+    let outcomes = [0, 1, 2, 3].map(|id| world.outcome(id));
+    assert_eq!(outcomes, [Outcome::Served, Outcome::Served, Outcome::RetryBudgetExhausted, Outcome::Served]);
+    assert_eq!(world.attempts.len(), 3);
     world.assert_settled();
 }
 

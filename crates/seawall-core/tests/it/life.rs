@@ -114,12 +114,12 @@ fn a_stale_connection_is_replaced_by_a_fresh_one_to_the_same_deployment() {
     engine.handle(at(0), Input::Arrived(request(1)));
     let Some(Output::Dispatch(first)) = engine.poll() else { panic!("no attempt") };
     assert!(!first.fresh_connection);
-    engine.handle(at(1), Input::AttemptEnded(RequestId(1), AttemptEnd::StaleConnection));
+    engine.handle(at(1), Input::AttemptEnded(RequestId(1), 1, AttemptEnd::StaleConnection));
     let Some(Output::Dispatch(second)) = engine.poll() else { panic!("no second attempt") };
     assert!(second.fresh_connection);
     assert_eq!(second.permit.deployment(), first.permit.deployment());
     assert_eq!((second.permit.payment(), second.permit.number()), (Payment::NotSentBucket, 2));
-    engine.handle(at(2), Input::AttemptEnded(RequestId(1), AttemptEnd::StaleConnection));
+    engine.handle(at(2), Input::AttemptEnded(RequestId(1), 2, AttemptEnd::StaleConnection));
     assert!(
         matches!(engine.poll(), Some(Output::Respond(respond)) if respond.outcome == Outcome::UpstreamErrorRetried)
     );

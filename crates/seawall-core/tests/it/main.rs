@@ -6,6 +6,7 @@ mod conformance;
 mod discovery;
 mod ejection;
 mod flights;
+mod interleavings;
 mod life;
 mod line;
 mod observe;

@@ -372,10 +372,10 @@ fn a_switch_to_enforce_needs_no_warm_up() {
     for id in 0..12 {
         engine.handle(at(id), Input::Arrived(request(id)));
         match id % 3 {
-            0 => engine.handle(at(id), Input::AttemptEnded(RequestId(id), AttemptEnd::Failed)),
+            0 => engine.handle(at(id), Input::AttemptEnded(RequestId(id), 1, AttemptEnd::Failed)),
             1 => {
                 let full = AttemptEnd::Throttled { wait: Some(millis(5_000)) };
-                engine.handle(at(id), Input::AttemptEnded(RequestId(id), full));
+                engine.handle(at(id), Input::AttemptEnded(RequestId(id), 1, full));
             }
             _ => {}
         }
@@ -389,13 +389,13 @@ fn a_switch_to_enforce_needs_no_warm_up() {
     engine.handle(at(20), Input::Arrived(request(20)));
     assert_eq!(dispatched(&mut engine), []);
     for id in [2, 5] {
-        engine.handle(at(30), Input::AttemptEnded(RequestId(id), AttemptEnd::Completed));
+        engine.handle(at(30), Input::AttemptEnded(RequestId(id), 1, AttemptEnd::Completed));
     }
     assert_eq!(dispatched(&mut engine), []);
-    engine.handle(at(40), Input::AttemptEnded(RequestId(8), AttemptEnd::Completed));
+    engine.handle(at(40), Input::AttemptEnded(RequestId(8), 1, AttemptEnd::Completed));
     assert_eq!(dispatched(&mut engine), [(20, 2)]);
     engine.handle(at(50), Input::ClientGone(RequestId(11)));
-    engine.handle(at(50), Input::AttemptEnded(RequestId(20), AttemptEnd::Completed));
+    engine.handle(at(50), Input::AttemptEnded(RequestId(20), 1, AttemptEnd::Completed));
     assert_eq!(engine.live(), 0);
 }
 
@@ -406,13 +406,13 @@ fn a_switch_to_observe_empties_the_line() {
         let mut engine = Engine::new(at(0), &settings(&[TWO]));
         (0..5).for_each(|id| engine.handle(at(0), Input::Arrived(request(id))));
         let full = AttemptEnd::Throttled { wait: Some(millis(1_000)) };
-        engine.handle(at(10), Input::AttemptEnded(RequestId(0), full));
+        engine.handle(at(10), Input::AttemptEnded(RequestId(0), 1, full));
         assert_eq!(dispatched(&mut engine), [(0, 0), (1, 0)]);
         engine.handle(at(20), Input::Switch(scope, Mode::Observe));
         assert_eq!(dispatched(&mut engine), [(2, 0), (3, 0), (4, 0)]);
         assert_eq!(engine.view(at(20))[0].waiting, 1);
         for id in 1..5 {
-            engine.handle(at(100), Input::AttemptEnded(RequestId(id), AttemptEnd::Completed));
+            engine.handle(at(100), Input::AttemptEnded(RequestId(id), 1, AttemptEnd::Completed));
             let Some(Output::Respond(respond)) = engine.poll() else { panic!("no answer to {id}") };
             let waited = if id == 1 { millis(0) } else { millis(20) };
             let verdict = (id > 1).then_some(Verdict::Wait);
@@ -420,7 +420,7 @@ fn a_switch_to_observe_empties_the_line() {
         }
         engine.handle(at(1_010), Input::Tick);
         assert_eq!(dispatched(&mut engine), [(0, 0)]);
-        engine.handle(at(1_100), Input::AttemptEnded(RequestId(0), AttemptEnd::Completed));
+        engine.handle(at(1_100), Input::AttemptEnded(RequestId(0), 2, AttemptEnd::Completed));
         let view = &engine.view(at(1_100))[0];
         assert_eq!((engine.live(), view.waiting, view.would_wait, view.deployments[0].would_run), (0, 0, 0, 0));
     }

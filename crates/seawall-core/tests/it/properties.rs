@@ -277,14 +277,14 @@ impl<'a> Host<'a> {
             Step::End { which, end } => {
                 if !self.running.is_empty() {
                     let request = self.running.remove(which % self.running.len()).expect("it is in range");
-                    self.input(Input::AttemptEnded(request, end));
+                    self.input(Input::AttemptEnded(request, self.attempts[&request], end));
                 }
             }
             Step::Headers { which } => {
                 if !self.running.is_empty() {
                     let request = self.running[which % self.running.len()];
                     self.relaying.insert(request);
-                    self.input(Input::AttemptHeaders(request));
+                    self.input(Input::AttemptHeaders(request, self.attempts[&request]));
                 }
             }
             Step::Gone { which } => {
@@ -303,7 +303,7 @@ impl<'a> Host<'a> {
     fn settle(&mut self) {
         for _ in 0..self.arrivals.len() * 4 + 10 {
             while let Some(request) = self.running.pop_front() {
-                self.input(Input::AttemptEnded(request, AttemptEnd::Completed));
+                self.input(Input::AttemptEnded(request, self.attempts[&request], AttemptEnd::Completed));
             }
             self.pass(millis(1_000));
             if self.engine.live() == 0 {
@@ -421,7 +421,7 @@ fn nobody_waits_beside_a_free_healthy_place() {
 enum Noise {
     Arrived(u64, u32, u32, Option<u64>),
     Headers(u64),
-    Ended(u64, AttemptEnd),
+    Ended(u64, u32, AttemptEnd),
     Gone(u64),
     Switch(Scope, Mode),
     Drain,
@@ -433,7 +433,7 @@ fn any_noise() -> impl Strategy<Value = (u64, Noise)> {
         6 => (0_u64..20, 0_u32..5, 0_u32..3, proptest::option::of(0_u64..100_000))
             .prop_map(|(id, tenant, pool, deadline)| Noise::Arrived(id, tenant, pool, deadline)),
         2 => (0_u64..22).prop_map(Noise::Headers),
-        6 => (0_u64..22, any_end()).prop_map(|(id, end)| Noise::Ended(id, end)),
+        6 => (0_u64..22, 1_u32..3, any_end()).prop_map(|(id, number, end)| Noise::Ended(id, number, end)),
         1 => (0_u64..22).prop_map(Noise::Gone),
         1 => (prop_oneof![(0_u32..3).prop_map(|id| Scope::Pool(PoolId(id))),
                           (0_u32..5).prop_map(|id| Scope::Tenant(TenantId(id)))],
@@ -462,8 +462,8 @@ fn no_order_of_inputs_panics_or_leaks() {
                         deadline: deadline.map(at),
                         ..request(id)
                     }),
-                    Noise::Headers(id) => Input::AttemptHeaders(RequestId(id)),
-                    Noise::Ended(id, end) => Input::AttemptEnded(RequestId(id), end),
+                    Noise::Headers(id) => Input::AttemptHeaders(RequestId(id), 1),
+                    Noise::Ended(id, number, end) => Input::AttemptEnded(RequestId(id), number, end),
                     Noise::Gone(id) => Input::ClientGone(RequestId(id)),
                     Noise::Switch(scope, mode) => Input::Switch(scope, mode),
                     Noise::Drain => Input::Drain,

@@ -42,7 +42,7 @@ fn aborts_at_random_points_leave_nothing_in_flight() {
     for id in 20_000..20_300 {
         let now = at(200_000 + (id - 20_000) * 1_000);
         engine.handle(now, Input::Arrived(request(id)));
-        engine.handle(now, Input::AttemptEnded(RequestId(id), AttemptEnd::Completed));
+        engine.handle(now, Input::AttemptEnded(RequestId(id), 1, AttemptEnd::Completed));
     }
     while engine.poll().is_some() {}
     let now = at(600_000);
@@ -68,8 +68,8 @@ fn an_arrival_with_an_id_in_use_is_ignored() {
     assert_eq!(engine.live(), 2);
     assert_eq!(drained(&mut engine).len(), 1);
     assert_eq!(engine.view(at(0))[0].waiting, 1);
-    engine.handle(at(1), Input::AttemptEnded(RequestId(1), AttemptEnd::Completed));
-    engine.handle(at(2), Input::AttemptEnded(RequestId(2), AttemptEnd::Completed));
+    engine.handle(at(1), Input::AttemptEnded(RequestId(1), 1, AttemptEnd::Completed));
+    engine.handle(at(2), Input::AttemptEnded(RequestId(2), 1, AttemptEnd::Completed));
     let outcomes: Vec<_> = drained(&mut engine)
         .into_iter()
         .filter_map(|output| match output {
@@ -122,10 +122,10 @@ fn inputs_about_what_has_ended_are_ignored() {
     engine.handle(at(1), Input::ClientGone(RequestId(1)));
     assert_eq!(drained(&mut engine).len(), 2);
     for input in [
-        Input::AttemptHeaders(RequestId(1)),
-        Input::AttemptEnded(RequestId(1), AttemptEnd::Completed),
+        Input::AttemptHeaders(RequestId(1), 1),
+        Input::AttemptEnded(RequestId(1), 1, AttemptEnd::Completed),
         Input::ClientGone(RequestId(1)),
-        Input::AttemptEnded(RequestId(77), AttemptEnd::Failed),
+        Input::AttemptEnded(RequestId(77), 1, AttemptEnd::Failed),
     ] {
         engine.handle(at(2), input);
         assert_eq!(drained(&mut engine), []);
@@ -154,7 +154,7 @@ fn extreme_times_do_not_panic() {
         let now = choose(&[Instant::ZERO, Instant::MAX, at(5), at(1 << 40)], id);
         let deadline = choose(&[None, Some(Instant::MAX), Some(Instant::ZERO)], id);
         engine.handle(now, Input::Arrived(Arrival { deadline, patience: Some(Duration::MAX), ..request(id) }));
-        engine.handle(now, Input::AttemptEnded(RequestId(id), choose(&ends, id / 7)));
+        engine.handle(now, Input::AttemptEnded(RequestId(id), 1, choose(&ends, id / 7)));
         engine.handle(now, Input::Tick);
         let _ = (engine.next_deadline(), engine.view(now));
         drained(&mut engine);
@@ -168,12 +168,12 @@ fn the_end_of_time_is_not_a_loop() {
     settings.pools[0].retry.floor_per_second = 0;
     let mut engine = Engine::new(Instant::ZERO, &settings);
     engine.handle(at(0), Input::Arrived(request(1)));
-    engine.handle(at(0), Input::AttemptEnded(RequestId(1), AttemptEnd::Throttled { wait: None }));
+    engine.handle(at(0), Input::AttemptEnded(RequestId(1), 1, AttemptEnd::Throttled { wait: None }));
     assert_eq!(engine.view(at(0))[0].waiting, 1);
     engine.handle(Instant::MAX, Input::Tick);
     assert_eq!(engine.live(), 0);
     engine.handle(Instant::MAX, Input::Arrived(request(2)));
-    engine.handle(Instant::MAX, Input::AttemptEnded(RequestId(2), AttemptEnd::Throttled { wait: None }));
+    engine.handle(Instant::MAX, Input::AttemptEnded(RequestId(2), 1, AttemptEnd::Throttled { wait: None }));
     engine.handle(Instant::MAX, Input::Tick);
     assert_eq!(engine.live(), 0);
 }

@@ -5,7 +5,7 @@ use seawall_core::classify::AttemptEnd;
 use seawall_core::engine::{Arrival, Input, Notice, Output, Respond, Verdict};
 use seawall_core::id::{AttemptId, DeploymentId, PoolId, RequestId, TenantId};
 use seawall_core::outcome::Outcome;
-use seawall_core::permit::Payment;
+use seawall_core::permit::{AttemptPermit, Payment};
 use seawall_core::settings::{
     Capacity, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, Mode, PoolSettings, QueueSettings,
     RetrySettings, Settings, TenantSettings, TimeoutSettings,
@@ -81,6 +81,7 @@ enum Event {
 
 struct Running {
     attempt: AttemptId,
+    number: u32,
     deployment: usize,
     since: Instant,
     relaying: bool,
@@ -222,14 +223,16 @@ impl World {
             Event::Headers(request, attempt) => {
                 if let Some(running) = self.running.get_mut(&request).filter(|running| running.attempt == attempt) {
                     running.relaying = true;
+                    let number = running.number;
                     self.relayed.insert(request);
-                    self.engine.handle(self.now, Input::AttemptHeaders(request));
+                    self.engine.handle(self.now, Input::AttemptHeaders(request, number));
                 }
             }
             Event::End(request, attempt, end) => {
-                if self.running.get(&request).is_some_and(|running| running.attempt == attempt) {
+                let running = self.running.get(&request).filter(|running| running.attempt == attempt);
+                if let Some(number) = running.map(|running| running.number) {
                     self.stop(request);
-                    self.engine.handle(self.now, Input::AttemptEnded(request, end));
+                    self.engine.handle(self.now, Input::AttemptEnded(request, number, end));
                 }
             }
             Event::Gone(request) => {
@@ -257,7 +260,7 @@ impl World {
             match output {
                 Output::Dispatch(dispatch) => {
                     let permit = &dispatch.permit;
-                    self.dispatch(permit.request(), permit.attempt(), permit.deployment(), dispatch.deadline);
+                    self.dispatch(permit, dispatch.deadline);
                     let deployment = permit.deployment().index();
                     let (request, payment, number) = (permit.request(), permit.payment(), permit.number());
                     *self.made.entry(request).or_default() += 1;
@@ -269,10 +272,10 @@ impl World {
                     assert!(self.joins.insert(join.request, join.flight).is_none(), "one flight for one request");
                 }
                 Output::Cancel(flight) => {
-                    assert!(self.running.contains_key(&flight), "what is cancelled runs");
+                    let number = self.running.get(&flight).expect("what is cancelled runs").number;
                     self.cancelled.push((self.now, flight));
                     self.stop(flight);
-                    self.engine.handle(self.now, Input::AttemptEnded(flight, AttemptEnd::ClientGone));
+                    self.engine.handle(self.now, Input::AttemptEnded(flight, number, AttemptEnd::ClientGone));
                 }
                 Output::Forget(flight) => assert!(self.forgotten.insert(flight), "a flight is forgotten once"),
                 Output::Notice(notice) => self.notices.push((self.now, notice)),
@@ -280,13 +283,8 @@ impl World {
         }
     }
 
-    fn dispatch(
-        &mut self,
-        request: RequestId,
-        attempt: AttemptId,
-        deployment: DeploymentId,
-        deadline: Option<Instant>,
-    ) {
+    fn dispatch(&mut self, permit: &AttemptPermit, deadline: Option<Instant>) {
+        let (request, attempt, deployment) = (permit.request(), permit.attempt(), permit.deployment());
         let left = |(_, respond): &(Instant, Respond)| respond.outcome == Outcome::ClientGone;
         assert!(self.responses.get(&request).is_none_or(left), "no attempt after the answer");
         assert!(!self.relayed.contains(&request), "no attempt after the first byte");
@@ -302,7 +300,7 @@ impl World {
         let deployment = deployment.index();
         let call = Call { now: self.now, request, running: self.in_flight[deployment] };
         let answer = self.upstreams[deployment](&call);
-        let running = Running { attempt, deployment, since: self.now, relaying: false };
+        let running = Running { attempt, number: permit.number(), deployment, since: self.now, relaying: false };
         self.running.insert(request, running);
         self.in_flight[deployment] += 1;
         self.most_running[deployment] = self.most_running[deployment].max(self.in_flight[deployment]);

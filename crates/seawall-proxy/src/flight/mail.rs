@@ -20,8 +20,8 @@ pub struct Mail {
 #[derive(Debug, Default)]
 struct State {
     dispatch: Option<Dispatch>,
-    /// Where the attempt is, from its dispatch to its end.
-    at: Option<DeploymentId>,
+    /// Where the attempt is, and its number, from its dispatch to its end.
+    at: Option<(DeploymentId, u32)>,
     failure: Option<Arc<Failure>>,
     cancelled: bool,
     forgotten: bool,
@@ -33,7 +33,7 @@ impl Mail {
     /// An attempt to make.
     pub fn dispatch(&self, dispatch: Dispatch) {
         let mut state = self.lock();
-        state.at = Some(dispatch.permit.deployment());
+        state.at = Some((dispatch.permit.deployment(), dispatch.permit.number()));
         state.dispatch = Some(dispatch);
         wake(state);
     }
@@ -70,8 +70,8 @@ impl Mail {
         .await
     }
 
-    /// The attempt has ended; returns where it was.
-    pub fn ended(&self) -> Option<DeploymentId> {
+    /// The attempt has ended; returns where it was, and its number. `None`: its end has been told already.
+    pub fn ended(&self) -> Option<(DeploymentId, u32)> {
         self.lock().at.take()
     }
 

@@ -170,8 +170,8 @@ impl Flight {
     }
 
     fn begin(&self, app: &App, state: &mut State, begun: Begun) {
-        app.driver.tell(Input::AttemptHeaders(self.id));
         let Begun { deployment, attempts, .. } = begun;
+        app.driver.tell(Input::AttemptHeaders(self.id, attempts));
         let mut answer = begun.answer;
         let head = Head {
             status: answer.status,
@@ -209,13 +209,13 @@ impl Flight {
             state.tally = Tally { usage: pump.usage(), events: pump.events() };
         }
         state.stage = Stage::Over(ending);
-        if let Some(deployment) = self.mail.ended() {
-            app.metrics.attempt(deployment, end);
-        }
         if let Some(usage) = state.tally.usage {
             app.metrics.tokens(self.pool, self.tenant, usage);
         }
-        app.driver.tell(Input::AttemptEnded(self.id, end));
+        if let Some((deployment, number)) = self.mail.ended() {
+            app.metrics.attempt(deployment, end);
+            app.driver.tell(Input::AttemptEnded(self.id, number, end));
+        }
     }
 
     /// Nobody waits: closing the connection is what tells the upstream.

@@ -57,6 +57,6 @@ pub async fn work(
         app.metrics.attempt(deployment, end);
         // Whoever is told that it failed looks for the words at once.
         mail.failed(failed);
-        app.driver.tell(Input::AttemptEnded(flight, end));
+        app.driver.tell(Input::AttemptEnded(flight, attempts, end));
     }
 }

@@ -9,10 +9,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// A client's first attempt, and its second.
-const FIRST: &str = "x-stainless-retry-count: 0\r\n";
-const AGAIN: &str = "x-stainless-retry-count: 1\r\n";
+pub(crate) const FIRST: &str = "x-stainless-retry-count: 0\r\n";
+pub(crate) const AGAIN: &str = "x-stainless-retry-count: 1\r\n";
 
-fn ask(headers: &str, body: &str) -> Vec<u8> {
+pub(crate) fn ask(headers: &str, body: &str) -> Vec<u8> {
     post(CHAT_PATH, headers, body)
 }
 
@@ -63,11 +63,11 @@ fn joined(plane: &Plane) -> u64 {
 }
 
 /// Requests that the engine knows.
-async fn known(plane: &Plane, count: usize) {
+pub(crate) async fn known(plane: &Plane, count: usize) {
     plane.until("the engine knows them", |plane| plane.app.driver.live() == count).await;
 }
 
-fn is_whole(answer: &Response, body: &str) {
+pub(crate) fn is_whole(answer: &Response, body: &str) {
     assert_eq!((answer.status, answer.attempts(), answer.end), (200, "1", End::Complete), "{answer:?}");
     assert!(answer.text() == body, "{answer:?}");
 }
@@ -100,17 +100,17 @@ async fn f07_a_thousand_recognised_repeats_are_one_run_and_get_one_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f07_two_hundred_unmarked_requests_that_are_the_same_are_two_hundred_runs() {
+async fn f07_a_thousand_unmarked_requests_that_are_the_same_are_a_thousand_runs() {
     let open = watch::Sender::new(false);
     let upstream = held(&open).await;
     let plane = Setup::m(&[upstream.address]).start().await;
-    let mut all = clients(&plane, 200, &ask("", CHAT)).await;
-    upstream.called(200).await;
+    let mut all = clients(&plane, 1_000, &ask("", CHAT)).await;
+    upstream.called(1_000).await;
     open.send_replace(true);
     for client in &mut all {
         is_whole(&client.response().await, ANSWER);
     }
-    assert_eq!((upstream.count(), joined(&plane)), (200, 0));
+    assert_eq!((upstream.count(), joined(&plane)), (1_000, 0));
     plane.stop().await;
 }
 

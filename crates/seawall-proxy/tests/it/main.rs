@@ -10,6 +10,7 @@ mod drain;
 mod failover;
 mod flights;
 mod golden;
+mod leaders;
 mod observe;
 mod silence;
 mod stream_ends;

@@ -65,6 +65,7 @@ struct Flight {
 struct Attempt {
     outbound: CallId,
     replica: u32,
+    number: u32,
 }
 
 /// Takes the place of a [`Router`]; see the module.
@@ -248,7 +249,7 @@ impl SeawallActor {
         let deadline = self.timeouts[line].deadline(now);
         let connect_nanos = nanos_of(dispatch.timeouts.connect);
         let outbound = context.send_call(Call { to, token: place, deadline, connect_nanos, ..call });
-        self.attempts.insert(place, Attempt { outbound, replica: index });
+        self.attempts.insert(place, Attempt { outbound, replica: index, number: made });
         self.timeouts[line].watch(outbound, context);
         self.replica(index, now).running += 1;
     }
@@ -332,9 +333,9 @@ impl SeawallActor {
         let Some(attempt) = self.attempts.remove(&place) else { return };
         let (index, request) = (attempt.replica, RequestId(place));
         self.replica(index, context.now()).running -= 1;
-        let ended = Input::AttemptEnded(request, end);
+        let ended = Input::AttemptEnded(request, attempt.number, end);
         if end == AttemptEnd::Completed {
-            return self.drive(index, &[Input::AttemptHeaders(request), ended], context);
+            return self.drive(index, &[Input::AttemptHeaders(request, attempt.number), ended], context);
         }
         self.drive(index, &[ended], context);
     }

@@ -108,9 +108,10 @@ impl Tap {
     /// A server has answered.
     pub(in super::super) fn ended(&mut self, now: Nanos, watched: Watched, reply: Reply, recorder: &mut Recorder) {
         let end = forms::attempt_end(reply);
-        let ended = Input::AttemptEnded(watched.request, end);
+        // What is observed has one attempt.
+        let ended = Input::AttemptEnded(watched.request, 1, end);
         if end == AttemptEnd::Completed {
-            return self.tell(now, watched, &[Input::AttemptHeaders(watched.request), ended], recorder);
+            return self.tell(now, watched, &[Input::AttemptHeaders(watched.request, 1), ended], recorder);
         }
         self.tell(now, watched, &[ended], recorder);
     }
