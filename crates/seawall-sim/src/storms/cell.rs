@@ -1,6 +1,7 @@
 //! The axes of the set, and its cells.
 
 use super::shape::{SHAPES, Shape};
+use crate::{Nanos, SECOND};
 use seawall_core::capacity;
 use std::fmt;
 
@@ -56,6 +57,8 @@ pub enum Length {
     Short,
     /// Ten minutes with troubles of 30, 60, 120 and 30 s.
     TenMinutes,
+    /// One trouble when the shape says, and the last request is sent at this time.
+    SentUntil(Nanos),
 }
 
 /// What stands between clients and servers.
@@ -180,8 +183,12 @@ impl fmt::Display for Router {
 impl fmt::Display for Cell {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { shape, law, storm, load, clients, length } = self;
-        let minutes = if *length == Length::TenMinutes { "/10m" } else { "" };
-        write!(formatter, "{}/{law}/{storm}/{load}/{clients}{minutes}", shape.name)
+        write!(formatter, "{}/{law}/{storm}/{load}/{clients}", shape.name)?;
+        match length {
+            Length::Short => Ok(()),
+            Length::TenMinutes => formatter.write_str("/10m"),
+            Length::SentUntil(until) => write!(formatter, "/{}ms", until / (SECOND / 1000)),
+        }
     }
 }
 

@@ -16,22 +16,37 @@ use crate::calls::Facts;
 use crate::recorder::Recorder;
 use crate::spread::Spread;
 use crate::{Nanos, SECOND};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Length of a window in seconds.
 const WINDOW: usize = 5;
 /// The part of what is expected that counts as recovered.
 const ENOUGH: f64 = 0.97;
 
-/// What came of one run of a cell.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Outcome {
-    /// The cell's name.
-    pub cell: String,
-    /// The router's name.
-    pub router: String,
-    /// The seed.
-    pub seed: u64,
+/// What a run shows, wherever it was run: in the simulator, or on real sockets.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// When each distinct request was first sent, and its work; in the order of sending.
+    pub requests: Vec<(Nanos, Nanos)>,
+    /// Those that were good.
+    pub good: f64,
+    /// Good answers of each second, by when they were given.
+    pub done: Vec<f64>,
+    /// Requests that run in the servers at the end of each second.
+    pub running: Vec<f64>,
+    /// Attempts at the servers.
+    pub upstream: f64,
+    /// The most of them for one request.
+    pub most_upstream: f64,
+    /// Attempts of the clients at the router.
+    pub attempts: f64,
+    /// How long the good ones took.
+    pub took: Spread,
+}
+
+/// The figures by which a run is judged.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
     /// Distinct requests.
     pub requests: usize,
     /// Those that were good.
@@ -55,6 +70,20 @@ pub struct Outcome {
     pub recovery_seconds: Vec<Option<f64>>,
     /// How long the goodput after each trouble was looked at: what a recovery that did not come lasted at the least.
     pub looked_at_seconds: Vec<f64>,
+}
+
+/// What came of one run of a cell in the simulator.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// The cell's name.
+    pub cell: String,
+    /// The router's name.
+    pub router: String,
+    /// The seed.
+    pub seed: u64,
+    /// What it is judged by.
+    #[serde(flatten)]
+    pub figures: Figures,
     /// The most that waited in the router's line at the end of a second; of a naive router nothing is known.
     pub most_waiting: f64,
     /// How many things happened in the run.
@@ -65,7 +94,7 @@ pub struct Outcome {
     pub violations: Vec<String>,
 }
 
-impl Outcome {
+impl Figures {
     /// The longest recovery; one that did not come counts with the time in which it did not.
     pub fn recovery(&self) -> f64 {
         let told = self.recovery_seconds.iter().zip(&self.looked_at_seconds);
@@ -89,7 +118,7 @@ pub(super) struct Trace {
     pub(super) violations: Vec<String>,
 }
 
-/// Judges the run of a cell.
+/// Judges the simulated run of a cell.
 pub(super) fn judge(cell: Cell, plan: &Plan, recorder: &Recorder, trace: Trace) -> Result<Outcome, String> {
     let series = |actor: &str, metric: &str| {
         let name = format!("{actor}.{metric}");
@@ -99,46 +128,62 @@ pub(super) fn judge(cell: Cell, plan: &Plan, recorder: &Recorder, trace: Trace) 
         let each: Result<Vec<&[f32]>, String> = actors.iter().map(|actor| series(actor, metric)).collect();
         each.map(|each| added(&each))
     };
-    let jobs: Vec<oracle::Job> = trace.requests.iter().map(|facts| plan.job(facts.arrived, facts.work)).collect();
-    let answers = oracle::answers(&jobs, &plan.capacity);
-    let good = sum(&all(&plan.populations, "served")?);
-    let oracle_good = answers.iter().flatten().count();
-    let requests = trace.requests.len();
-    let each = 1.0 / number(requests.max(1));
-    let course = Course {
+    let took = plan.populations.iter().filter_map(|name| recorder.spread_of(&format!("{name}.took")));
+    let seen = Seen {
+        requests: trace.requests.iter().map(|facts| (facts.arrived, facts.work)).collect(),
+        good: sum(&all(&plan.populations, "served")?),
         done: all(&plan.populations, "succeeded")?,
         running: all(&plan.engines, "running")?,
-        sent: by_second(jobs.iter().map(|job| job.sent), plan.end),
-        possible: by_second(answers.iter().flatten().copied(), plan.end),
+        upstream: sum(&added(&[series("router", "upstream")?])),
+        most_upstream: recorder.mark_value("router.most_upstream").unwrap_or(0.0),
+        attempts: sum(&added(&[series("router", "attempts")?])),
+        took: took.fold(Spread::default(), |mut all, one| {
+            all.merge(one);
+            all
+        }),
     };
-    let took = plan.populations.iter().filter_map(|name| recorder.spread_of(&format!("{name}.took")));
-    let took = took.fold(Spread::default(), |mut all, one| {
-        all.merge(one);
-        all
-    });
-    let quantile = |of_thousand| took.quantile(of_thousand).map_or(0.0, seconds);
-    let (recovery_seconds, looked_at_seconds) = course.recoveries(plan);
     Ok(Outcome {
         cell: cell.to_string(),
         router: trace.router.to_string(),
         seed: trace.seed,
-        requests,
-        good,
-        oracle_good,
-        goodput: good / number(oracle_good.max(1)),
-        upstream_attempts: sum(&added(&[series("router", "upstream")?])) * each,
-        most_upstream: recorder.mark_value("router.most_upstream").unwrap_or(0.0),
-        client_attempts: sum(&added(&[series("router", "attempts")?])) * each,
-        p50_seconds: quantile(500),
-        p99_seconds: quantile(990),
-        recovery_seconds,
-        looked_at_seconds,
+        figures: plan.judge(seen),
         most_waiting: series("router", "waiting")
             .map_or(0.0, |waiting| added(&[waiting]).iter().fold(0.0, |most, now| f64::max(most, *now))),
         events: trace.events,
         trace_hash: format!("{:016x}", trace.hash),
         violations: trace.violations,
     })
+}
+
+impl Plan {
+    /// Holds what was seen of a run of this plan against the oracle.
+    pub fn judge(&self, seen: Seen) -> Figures {
+        let jobs: Vec<oracle::Job> = seen.requests.iter().map(|(sent, work)| self.job(*sent, *work)).collect();
+        let answers = oracle::answers(&jobs, &self.capacity);
+        let oracle_good = answers.iter().flatten().count();
+        let each = 1.0 / number(jobs.len().max(1));
+        let course = Course {
+            done: seen.done,
+            running: seen.running,
+            sent: by_second(jobs.iter().map(|job| job.sent), self.end),
+            possible: by_second(answers.iter().flatten().copied(), self.end),
+        };
+        let quantile = |of_thousand| seen.took.quantile(of_thousand).map_or(0.0, seconds);
+        let (recovery_seconds, looked_at_seconds) = course.recoveries(self);
+        Figures {
+            requests: jobs.len(),
+            good: seen.good,
+            oracle_good,
+            goodput: seen.good / number(oracle_good.max(1)),
+            upstream_attempts: seen.upstream * each,
+            most_upstream: seen.most_upstream,
+            client_attempts: seen.attempts * each,
+            p50_seconds: quantile(500),
+            p99_seconds: quantile(990),
+            recovery_seconds,
+            looked_at_seconds,
+        }
+    }
 }
 
 /// A run by seconds.

@@ -15,7 +15,7 @@ mod shape;
 
 pub use cell::{CLIENTS, Cell, Clients, LAWS, LOADS, Law, Length, Load, Router, Storm};
 pub use gate::{Bound, Gate};
-pub use judge::Outcome;
+pub use judge::{Figures, Outcome, Seen};
 pub use row::Row;
 pub use scenario::Plan;
-pub use shape::{SHAPES, Shape};
+pub use shape::{SHAPES, Shape, Trouble};

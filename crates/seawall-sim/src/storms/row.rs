@@ -65,24 +65,24 @@ impl Row {
     pub fn of(cell: Cell, router: Router, runs: &[Outcome], told: Option<&[Outcome]>) -> Self {
         let mean = |figure: &dyn Fn(&Outcome) -> f64| mean(runs, figure);
         let most = |figure: &dyn Fn(&Outcome) -> f64| runs.iter().map(figure).fold(0.0, f64::max);
-        let goodput = mean(&|run| run.goodput);
-        let told = told.map(|told| self::mean(told, &|run| run.goodput)).filter(|told| *told > 0.0);
+        let goodput = mean(&|run| run.figures.goodput);
+        let told = told.map(|told| self::mean(told, &|run| run.figures.goodput)).filter(|told| *told > 0.0);
         let mut row = Self {
             cell: cell.to_string(),
             router: router.to_string(),
             seeds: runs.len(),
-            good: mean(&|run| run.good / number(run.requests.max(1))),
+            good: mean(&|run| run.figures.good / number(run.figures.requests.max(1))),
             goodput,
-            worst_goodput: runs.iter().map(|run| run.goodput).fold(f64::INFINITY, f64::min),
+            worst_goodput: runs.iter().map(|run| run.figures.goodput).fold(f64::INFINITY, f64::min),
             of_told: told.map(|told| goodput / told),
-            upstream_attempts: mean(&|run| run.upstream_attempts),
-            worst_upstream_attempts: most(&|run| run.upstream_attempts),
-            client_attempts: mean(&|run| run.client_attempts),
-            p50_seconds: mean(&|run| run.p50_seconds),
-            p99_seconds: mean(&|run| run.p99_seconds),
-            recovery_seconds: mean(&Outcome::recovery),
-            worst_recovery_seconds: most(&Outcome::recovery),
-            not_back: runs.iter().filter(|run| !run.is_back()).count(),
+            upstream_attempts: mean(&|run| run.figures.upstream_attempts),
+            worst_upstream_attempts: most(&|run| run.figures.upstream_attempts),
+            client_attempts: mean(&|run| run.figures.client_attempts),
+            p50_seconds: mean(&|run| run.figures.p50_seconds),
+            p99_seconds: mean(&|run| run.figures.p99_seconds),
+            recovery_seconds: mean(&|run| run.figures.recovery()),
+            worst_recovery_seconds: most(&|run| run.figures.recovery()),
+            not_back: runs.iter().filter(|run| !run.figures.is_back()).count(),
             most_waiting: most(&|run| run.most_waiting),
             violations: runs.iter().flat_map(|run| run.violations.clone()).collect(),
             gates: Vec::new(),

@@ -89,6 +89,7 @@ impl Plan {
 fn times(cell: Cell) -> (Nanos, Vec<(Nanos, Nanos)>) {
     match cell.length {
         Length::Short => (cell.shape.end, vec![cell.shape.times]),
+        Length::SentUntil(until) => (until, vec![cell.shape.times]),
         Length::TenMinutes => {
             let troubles = [(60, 30), (150, 60), (300, 120), (510, 30)];
             (600 * SECOND, troubles.map(|(from, lasts)| (from * SECOND, (from + lasts) * SECOND)).to_vec())

@@ -96,6 +96,17 @@ pub const SHAPES: &[Shape] = &[
     step("16-to-1", 16, 1),
     step("64-to-4", 64, 4),
     step("16-to-4", 16, 4),
+    // For trials of live storms: a few seconds.
+    Shape {
+        name: "quick",
+        is_of_the_set: false,
+        service: SECOND / 20,
+        times: (SECOND, 2 * SECOND),
+        end: 4 * SECOND,
+        patience: 3 * SECOND,
+        laws: &[Law::Fixed],
+        ..BENCH
+    },
 ];
 
 impl Shape {
