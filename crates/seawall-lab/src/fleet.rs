@@ -34,8 +34,10 @@ mod socket;
 use crate::clock::Clock;
 use admin::Admin;
 pub use options::{ErrorForm, FleetOptions, Pacing, Rejection, ServerOptions};
-pub use seawall_model::engine::{Departure, EngineSettings};
+pub use seawall_model::engine::{Departure, EngineSettings, Order};
 use server::Server;
+use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -81,13 +83,36 @@ pub struct FleetServer {
     pub address: SocketAddr,
 }
 
+/// What the servers of a fleet have seen and do, together.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct FleetCounts {
+    /// Inference requests that came.
+    pub requests: u64,
+    /// Distinct ones among them, by what they ask for.
+    pub distinct: u64,
+    /// The most that came of one.
+    pub most: u64,
+    /// Answers by status; `reset` where the connection was reset before the headers.
+    pub by_status: BTreeMap<String, u64>,
+    /// Requests in slots.
+    pub running: u64,
+    /// Requests that wait for one.
+    pub waiting: u64,
+}
+
 /// A running fleet. Dropping it stops the fleet too, without waiting.
-#[derive(Debug)]
 pub struct FleetHandle {
     servers: Vec<FleetServer>,
+    admin: Arc<Admin>,
     admin_address: SocketAddr,
     tracker: TaskTracker,
     stop: CancellationToken,
+}
+
+impl fmt::Debug for FleetHandle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("FleetHandle").field("servers", &self.servers).finish_non_exhaustive()
+    }
 }
 
 impl FleetHandle {
@@ -99,6 +124,27 @@ impl FleetHandle {
     /// The servers, in the order of the options.
     pub fn servers(&self) -> &[FleetServer] {
         &self.servers
+    }
+
+    /// What came to all servers since the start or the last [`FleetHandle::reset_counters`], and what they do now.
+    pub fn counts(&self) -> FleetCounts {
+        self.admin.counts()
+    }
+
+    /// Sets all counters to zero.
+    pub fn reset_counters(&self) {
+        self.admin.reset_counters();
+    }
+
+    /// Changes the speed of every server from now on, in millionths of the full one; faults slow it further. Servers
+    /// without an engine have no speed.
+    pub fn set_speed_ppm(&self, ppm: u32) {
+        self.admin.set_speed_ppm(ppm);
+    }
+
+    /// Changes the slots of every server from now on. What runs beyond fewer slots is left to finish.
+    pub fn set_slots(&self, slots: u32) {
+        self.admin.set_slots(slots);
     }
 
     /// Closes all listeners and cuts all connections, then waits for their tasks to end.
@@ -138,18 +184,19 @@ pub async fn start(options: FleetOptions) -> Result<FleetHandle, FleetError> {
         stop: CancellationToken::new(),
         connections: Arc::new(Semaphore::new(options.max_connections.clamp(1, Semaphore::MAX_PERMITS))),
     };
-    let handle = FleetHandle {
-        admin_address: servers.first().map_or(options.listen, |(_, address)| *address),
-        servers: servers.iter().map(|(server, address)| describe(server, *address)).collect(),
-        tracker: tasks.tracker.clone(),
-        stop: tasks.stop.clone(),
-    };
     let admin = Arc::new(Admin {
         servers: servers.clone(),
         attempts,
         token: options.admin_token,
         token_hint: options.token_hint,
     });
+    let handle = FleetHandle {
+        admin: Arc::clone(&admin),
+        admin_address: servers.first().map_or(options.listen, |(_, address)| *address),
+        servers: servers.iter().map(|(server, address)| describe(server, *address)).collect(),
+        tracker: tasks.tracker.clone(),
+        stop: tasks.stop.clone(),
+    };
     for ((server, _), listener) in servers.into_iter().zip(listeners) {
         if let Some(host) = server.host.clone() {
             let stop = tasks.stop.clone();

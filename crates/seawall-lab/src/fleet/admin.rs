@@ -1,5 +1,6 @@
 //! The admin endpoints: faults and counters.
 
+use super::FleetCounts;
 use super::body::FleetBody;
 use super::counters::{Attempts, Counters};
 use super::errors::json_response;
@@ -84,6 +85,29 @@ impl Admin {
         json!({"servers": self.servers.iter().map(row).collect::<Vec<_>>()})
     }
 
+    pub(super) fn counts(&self) -> FleetCounts {
+        let mut counts = FleetCounts::default();
+        let mut total = Counters::default();
+        for (server, _) in &self.servers {
+            total.add(&lock(&server.counters));
+            let now = server.snapshot();
+            counts.running += u64::from(now.running);
+            counts.waiting += u64::from(now.waiting);
+        }
+        (counts.distinct, counts.most) = lock(&self.attempts).distinct_and_most();
+        FleetCounts { requests: total.requests, by_status: total.by_status, ..counts }
+    }
+
+    /// Changes the speed of every engine, to which faults add.
+    pub(super) fn set_speed_ppm(&self, ppm: u32) {
+        self.servers.iter().for_each(|(server, _)| server.set_speed_ppm(ppm));
+    }
+
+    /// Changes the slots of every engine.
+    pub(super) fn set_slots(&self, slots: u32) {
+        self.servers.iter().filter_map(|(server, _)| server.host.as_ref()).for_each(|host| host.set_slots(slots));
+    }
+
     fn counters(&self) -> Value {
         let (mut total, mut running, mut waiting) = (Counters::default(), 0, 0);
         let mut rows = Vec::new();
@@ -102,7 +126,7 @@ impl Admin {
         json!({"total": total.json(running, waiting), "servers": rows, "attempts": lock(&self.attempts).json()})
     }
 
-    fn reset_counters(&self) {
+    pub(super) fn reset_counters(&self) {
         for (server, _) in &self.servers {
             *lock(&server.counters) = Counters::default();
         }

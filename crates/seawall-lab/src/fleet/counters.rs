@@ -75,6 +75,11 @@ impl Attempts {
         self.by_fingerprint.count(format!("{fingerprint:016x}"));
     }
 
+    /// Requests with different content, and the most attempts of one of them.
+    pub(super) fn distinct_and_most(&self) -> (u64, u64) {
+        (self.by_fingerprint.attempts.len() as u64, self.by_fingerprint.most)
+    }
+
     pub(super) fn json(&self) -> Value {
         json!({"by_request_id": self.by_request_id.json(), "by_fingerprint": self.by_fingerprint.json()})
     }

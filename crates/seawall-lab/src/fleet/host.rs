@@ -54,9 +54,15 @@ impl EngineHost {
         self.lock().engine.snapshot()
     }
 
-    /// Changes the capacity from now on.
-    pub(super) fn set_capacity_percent(&self, percent: u32) {
-        self.lock().engine.set_capacity_percent(self.clock.now(), percent);
+    /// Changes how many sequences run at the same time, from now on.
+    pub(super) fn set_slots(&self, slots: u32) {
+        self.lock().engine.set_slots(self.clock.now(), slots);
+        self.wake.notify_one();
+    }
+
+    /// Changes the speed from now on, in millionths of the full one.
+    pub(super) fn set_capacity_ppm(&self, ppm: u32) {
+        self.lock().engine.set_capacity_ppm(self.clock.now(), ppm);
         self.wake.notify_one();
     }
 

@@ -17,7 +17,7 @@ use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use seawall_model::engine::{Job, Refusal, Report, Snapshot};
 use secrecy::{ExposeSecret as _, SecretString};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use subtle::ConstantTimeEq as _;
@@ -40,6 +40,8 @@ pub(super) struct Server {
     pub(super) faults_changed: Notify,
     pub(super) counters: Mutex<Counters>,
     pub(super) attempts: Arc<Mutex<Attempts>>,
+    /// The engine's speed without faults, in millionths of its settings'.
+    speed_ppm: AtomicU32,
     /// Requests so far: makes ids differ and chooses which requests fail.
     number: AtomicU64,
 }
@@ -71,6 +73,7 @@ impl Server {
             faults_changed: Notify::new(),
             counters: Mutex::default(),
             attempts,
+            speed_ppm: AtomicU32::new(1_000_000),
             number: AtomicU64::new(0),
         }
     }
@@ -80,10 +83,18 @@ impl Server {
         lock(&self.faults).present(self.clock.now())
     }
 
-    /// Tells the engine the capacity that the faults leave it.
+    /// Changes the speed that the engine has without faults.
+    pub(super) fn set_speed_ppm(&self, ppm: u32) {
+        self.speed_ppm.store(ppm, Ordering::Relaxed);
+        self.apply_capacity();
+    }
+
+    /// Tells the engine the speed that the faults leave it.
     pub(super) fn apply_capacity(&self) {
         if let Some(host) = &self.host {
-            host.set_capacity_percent(self.present_faults().capacity_percent.unwrap_or(100));
+            let percent = u64::from(self.present_faults().capacity_percent.unwrap_or(100));
+            let ppm = u64::from(self.speed_ppm.load(Ordering::Relaxed)) * percent / 100;
+            host.set_capacity_ppm(u32::try_from(ppm).unwrap_or(u32::MAX));
         }
     }
 

@@ -33,6 +33,8 @@ pub(super) struct World {
 /// Makes one call. It ends by itself when the caller's patience does, counted from `scheduled`.
 pub(super) async fn call(world: Arc<World>, arrival: Arrival, scheduled: Instant) -> CallRecord {
     let mut record = CallRecord {
+        number: arrival.number,
+        scheduled: arrival.at,
         warm_up: arrival.warm_up,
         tenant: arrival.tenant,
         profile: arrival.profile,
@@ -63,19 +65,24 @@ async fn attempts(world: &World, arrival: &Arrival, scheduled: Instant, record: 
     let options = &world.options;
     let profile = options.profiles.item(arrival.profile).0;
     let silence = options.attempt_timeout.or(profile.timeout);
+    let behind_gateway = options.behind_gateway.contains(options.profiles.item(arrival.profile));
     let body = world.bodies.body(options, arrival);
     let mut random = Pcg64Mcg::seed_from_u64(arrival.seed);
     let mut call = profile.call();
     let began = clock::now();
     loop {
         record.attempts += 1;
-        let made = attempt(&world.pool, request(world, arrival, &call, &body), silence).await;
+        let mut made = attempt(&world.pool, request(world, arrival, &call, &body), silence).await;
         record.bytes += made.bytes;
         record.answers.push(label(&made));
         let outcome = match made.verdict {
             Verdict::Success => return succeed(record, made, scheduled),
             Verdict::Final(kind) => {
                 return Ending::Failure { kind, status: made.status, code: made.error.label() };
+            }
+            Verdict::Judge(Outcome::ReadTimeout) if behind_gateway => {
+                made.status = Some(503);
+                Outcome::Status(503)
             }
             Verdict::Judge(outcome) => outcome,
         };
@@ -150,6 +157,9 @@ fn request(world: &World, arrival: &Arrival, call: &Call<'_>, body: &Bytes) -> R
         headers.insert(name, value(&text));
     }
     authorise(world, arrival, headers);
+    for (name, value) in &world.options.headers {
+        headers.insert(name, value.clone());
+    }
     request
 }
 

@@ -49,7 +49,8 @@ pub use error::LoadError;
 pub use mix::{Client, Mix, MixItem, Model, Size, Tenant};
 pub use options::{Arrivals, Endpoint, Limit, LoadOptions};
 pub use progress::{Progress, ProgressLine};
-pub use report::{FailureCount, FailureKind, GroupReport, Quantiles, Report, StreamReport, WaitReport};
+pub use record::{EndedCall, Ending};
+pub use report::{FailureCount, FailureKind, GroupReport, Quantiles, Report, StreamReport, WaitReport, name_of};
 
 use body::Bodies;
 use client::{World, call};
@@ -75,7 +76,17 @@ const MAX_IDLE: usize = 1_024;
 pub async fn run(
     options: LoadOptions,
     cancel: impl Future<Output = ()>,
+    progress: impl FnMut(&Progress),
+) -> Result<Report, LoadError> {
+    run_each(options, cancel, progress, |_| {}).await
+}
+
+/// The same, and `each` is told every sent call when it has ended, warm-up included.
+pub async fn run_each(
+    options: LoadOptions,
+    cancel: impl Future<Output = ()>,
     mut progress: impl FnMut(&Progress),
+    mut each: impl FnMut(EndedCall<'_>),
 ) -> Result<Report, LoadError> {
     options.check()?;
     let target = Target::resolve(&options).await?;
@@ -92,8 +103,8 @@ pub async fn run(
         tokio::select! {
             biased;
             () = &mut cancel, if !run.is_cancelled() => run.cancel(),
-            () = sleep_until(due.unwrap_or(run.start)), if due.is_some() => run.launch_due(),
-            Some(ended) = run.calls.join_next() => run.ended(ended),
+            () = sleep_until(due.unwrap_or(run.start)), if due.is_some() => run.launch_due(&mut each),
+            Some(ended) = run.calls.join_next() => run.ended(ended, &mut each),
             _ = ticker.tick() => progress(&run.progress()),
         }
     }
@@ -141,9 +152,9 @@ impl<'a> Run<'a> {
     }
 
     /// Sends every call whose time has come.
-    fn launch_due(&mut self) {
+    fn launch_due(&mut self, each: &mut impl FnMut(EndedCall<'_>)) {
         while let Some(ended) = self.calls.try_join_next() {
-            self.ended(ended);
+            self.ended(ended, each);
         }
         let elapsed = self.elapsed();
         while let Some(arrival) = self.schedule.next_if(|arrival| arrival.at <= elapsed) {
@@ -163,8 +174,10 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn ended(&mut self, ended: Result<CallRecord, tokio::task::JoinError>) {
-        self.tally.add(&ended.expect("calls neither panic nor are aborted"));
+    fn ended(&mut self, ended: Result<CallRecord, tokio::task::JoinError>, each: &mut impl FnMut(EndedCall<'_>)) {
+        let record = ended.expect("calls neither panic nor are aborted");
+        each(record.told());
+        self.tally.add(&record);
     }
 
     fn cancel(&mut self) {

@@ -2,6 +2,7 @@
 
 use super::error::LoadError;
 use super::mix::{Client, Mix, Model, Size, Tenant};
+use http::{HeaderName, HeaderValue};
 use seawall_model::profile::Profile;
 use secrecy::SecretString;
 use serde::Serialize;
@@ -39,6 +40,10 @@ pub struct LoadOptions {
     pub patience: Duration,
     /// The longest silence within an attempt; `None` for what each profile's client has by default.
     pub attempt_timeout: Option<Duration>,
+    /// Clients that have a gateway on their side: that one has the time limit, and tells them 503 when it has passed.
+    pub behind_gateway: Vec<Client>,
+    /// Headers of every request, beside those of the client and of the endpoint.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The most calls at once; arrivals beyond it are counted as not sent.
     pub max_in_flight: usize,
     /// Decides the schedule, every pick and every backoff.
@@ -68,6 +73,8 @@ impl LoadOptions {
             profiles: Mix::one(Client(Profile::by_name("openai-python").expect("the profile exists"))),
             patience: Duration::from_mins(1),
             attempt_timeout: None,
+            behind_gateway: Vec::new(),
+            headers: Vec::new(),
             max_in_flight: 10_000,
             seed: 1,
         }

@@ -36,11 +36,16 @@ pub enum FailureKind {
 
 /// How a call ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Ending {
+pub enum Ending {
+    /// With a whole answer.
     Success,
+    /// Without one.
     Failure {
+        /// Why.
         kind: FailureKind,
+        /// The last answer's status, if there was one.
         status: Option<u16>,
+        /// The error's code, or else its type.
         code: Option<String>,
     },
     /// The run was cancelled.
@@ -58,6 +63,10 @@ pub(super) struct Wait {
 /// One call.
 #[derive(Debug)]
 pub(super) struct CallRecord {
+    /// The number of its arrival.
+    pub(super) number: u64,
+    /// When it should have been sent, since the run's start.
+    pub(super) scheduled: Duration,
     pub(super) warm_up: bool,
     pub(super) tenant: usize,
     pub(super) profile: usize,
@@ -77,6 +86,31 @@ pub(super) struct CallRecord {
     pub(super) gaps_micros: Vec<u32>,
     pub(super) gaps_not_kept: u64,
     pub(super) bytes: u64,
+}
+
+impl CallRecord {
+    /// What whoever follows the run call by call is told.
+    pub(super) fn told(&self) -> EndedCall<'_> {
+        let Self { number, scheduled, ending, latency, lag, attempts, .. } = self;
+        EndedCall { number: *number, scheduled: *scheduled, ending, latency: *latency, lag: *lag, attempts: *attempts }
+    }
+}
+
+/// One call that has ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EndedCall<'a> {
+    /// The number of its arrival, from 0.
+    pub number: u64,
+    /// When it should have been sent, since the run's start.
+    pub scheduled: Duration,
+    /// How it ended.
+    pub ending: &'a Ending,
+    /// From `scheduled` to its end.
+    pub latency: Duration,
+    /// From `scheduled` to its start.
+    pub lag: Duration,
+    /// Attempts begun.
+    pub attempts: u32,
 }
 
 /// What an attempt is counted as.

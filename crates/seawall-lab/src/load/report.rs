@@ -334,7 +334,7 @@ impl Report {
 }
 
 /// The name that serde gives a unit variant.
-fn name_of(value: &impl Serialize) -> String {
+pub fn name_of(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(name)) => name,
         _ => String::new(),

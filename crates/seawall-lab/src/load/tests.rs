@@ -4,6 +4,7 @@ mod server;
 
 use super::*;
 use futures_util::FutureExt;
+use http::{HeaderName, HeaderValue};
 use server::{Body, Server, streamed, whole};
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -97,6 +98,31 @@ async fn openai_python_makes_three_attempts_with_one_body_and_counts_them() {
         assert_eq!(attempts[0].header("authorization"), Some("Bearer demo-key"));
         assert_eq!(attempts[0].path, "/v1/chat/completions");
     }
+}
+
+#[tokio::test]
+async fn a_gateway_tells_its_client_503_and_every_call_is_told_of() {
+    let server = Server::start(|_| pending().boxed()).await;
+    let team = (HeaderName::from_static("x-team"), HeaderValue::from_static("blue"));
+    let profiles: Mix<Client> = "none".parse().unwrap();
+    let calls = LoadOptions {
+        behind_gateway: vec![*profiles.item(0)],
+        profiles,
+        attempt_timeout: Some(Duration::from_millis(30)),
+        headers: vec![team],
+        ..options(&server, 3)
+    };
+    let alone = LoadOptions { behind_gateway: Vec::new(), ..calls.clone() };
+    let mut told = Vec::new();
+    let each = |ended: EndedCall<'_>| told.push((ended.number, ended.attempts, ended.ending.clone()));
+    let report = run_each(calls, pending(), |_| {}, each).await.expect("the options are right");
+    adds_up(&report);
+    told.sort_by_key(|(number, ..)| *number);
+    let refused = Ending::Failure { kind: FailureKind::Status, status: Some(503), code: None };
+    assert_eq!(told, [0, 1, 2].map(|number| (number, 1, refused.clone())));
+    assert!(server.seen().iter().all(|seen| seen.header("x-team") == Some("blue")));
+    // Without the gateway the client knows that it was its own limit.
+    assert_eq!(finished(alone).await.failures[0].kind, FailureKind::ReadTimeout);
 }
 
 #[tokio::test]

@@ -5,7 +5,8 @@ use crate::support::{
     send, send_http2, streaming, text, try_send, until_counters,
 };
 use http::StatusCode;
-use seawall_lab::fleet::{EngineSettings, ErrorForm, FleetHandle, Pacing, Rejection, ServerOptions};
+use seawall_lab::clock::Clock;
+use seawall_lab::fleet::{EngineSettings, ErrorForm, FleetCounts, FleetHandle, Pacing, Rejection, ServerOptions};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -292,5 +293,27 @@ async fn wrong_orders_name_the_key_and_the_remedy() {
         let message = answer["error"]["message"].as_str().expect("a message");
         assert!(parts.iter().all(|part| message.contains(part)), "{wrong}: {message}");
     }
+    fleet.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_speed_lasts_while_connections_come_and_faults_slow_it_further() {
+    let fleet = fleet(vec![ServerOptions::fixed("one", 4, 20)]).await;
+    let took = async |least_ms: u64| {
+        let clock = Clock::start();
+        let (status, _) = post_json(fleet.admin_addr(), "/v1/chat/completions", &chat()).await;
+        assert_eq!(status, StatusCode::OK);
+        assert!(clock.now() >= least_ms * 1_000_000, "{} of {least_ms} ms", clock.now());
+    };
+    took(20).await;
+    fleet.set_speed_ppm(250_000);
+    // Each call is a connection of its own.
+    took(80).await;
+    took(80).await;
+    let counts = fleet.counts();
+    assert_eq!((counts.requests, counts.distinct, counts.most, counts.running), (3, 1, 3, 0));
+    assert_eq!(counts.by_status, [("200".to_owned(), 3)].into());
+    fleet.reset_counters();
+    assert_eq!(fleet.counts(), FleetCounts::default());
     fleet.shutdown().await;
 }
