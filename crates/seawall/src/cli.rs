@@ -1,6 +1,6 @@
 //! The command line as clap reads it. Its help texts are the reference page.
 
-use crate::commands::{check, drill, fleet, init, load, replay, serve, sim};
+use crate::commands::{check, drill, fleet, init, load, replay, serve, sim, storm};
 use clap::{Parser, Subcommand};
 
 /// The inference router that stays up when everything in front of it retries and everything behind it is full.
@@ -13,6 +13,7 @@ use clap::{Parser, Subcommand};
         seawall serve --config seawall.toml              your deployments\n  \
         seawall check --config seawall.toml              every mistake of a file at once\n  \
         seawall load --rate 50 --duration 10s            a burst of load onto the demo\n  \
+        seawall storm a                                  a retry storm on real sockets\n  \
         seawall replay --all                             the incidents of the library, simulated\n  \
         seawall drill --all --config seawall.toml        what they would do to your configuration\n\n\
         Exit codes: 0 done, 1 failed, 2 wrong command line or config file (nothing was started), 3 stopped before\n\
@@ -44,6 +45,8 @@ pub enum Command {
     Replay(replay::Replay),
     /// Lets an incident's mechanism happen to your configuration and says what would be lost and what decides it.
     Drill(drill::Drill),
+    /// Lets a retry storm happen on real sockets, through Seawall or any balancer, and judges what was served.
+    Storm(storm::Storm),
     /// Runs the simulator's own studies: the metastability map, the retry profiles, its benchmark.
     Sim(sim::Sim),
 }

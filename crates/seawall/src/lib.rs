@@ -37,6 +37,7 @@ pub fn run(cli: Cli) -> Exit {
             Command::Load(load) => commands::load::run(load).await,
             Command::Drill(drill) => commands::drill::run(&drill),
             Command::Replay(replay) => commands::replay::run(&replay),
+            Command::Storm(storm) => commands::storm::run(storm).await,
             Command::Sim(sim) => commands::sim::run(&sim),
         }
     });

@@ -9,3 +9,4 @@ pub(crate) mod replay;
 pub(crate) mod serve;
 mod signals;
 pub(crate) mod sim;
+pub(crate) mod storm;

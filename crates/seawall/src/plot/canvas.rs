@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 /// An SVG that is being written.
 #[derive(Debug, Default)]
-pub(super) struct Canvas {
+pub(crate) struct Canvas {
     body: String,
 }
 
 /// Where a text is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Anchor {
+pub(crate) enum Anchor {
     Start,
     Middle,
     End,
@@ -28,12 +28,12 @@ impl Anchor {
 
 /// A place, in pixels from the top left corner.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Point {
-    pub(super) x: f64,
-    pub(super) y: f64,
+pub(crate) struct Point {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
 }
 
-pub(super) const fn at(x: f64, y: f64) -> Point {
+pub(crate) const fn at(x: f64, y: f64) -> Point {
     Point { x, y }
 }
 
@@ -44,19 +44,19 @@ impl Canvas {
     }
 
     /// A filled rectangle of a class of the style sheet.
-    pub(super) fn rectangle(&mut self, class: &str, corner: Point, width: f64, height: f64) {
+    pub(crate) fn rectangle(&mut self, class: &str, corner: Point, width: f64, height: f64) {
         let (x, y, width, height) = (short(corner.x), short(corner.y), short(width), short(height));
         self.push(&format!("<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>"));
     }
 
     /// A straight line.
-    pub(super) fn line(&mut self, class: &str, from: Point, to: Point) {
+    pub(crate) fn line(&mut self, class: &str, from: Point, to: Point) {
         let path = format!("M{} {}L{} {}", short(from.x), short(from.y), short(to.x), short(to.y));
         self.push(&format!("<path class=\"{class}\" d=\"{path}\"/>"));
     }
 
     /// A line through points; nothing for fewer than two.
-    pub(super) fn curve(&mut self, class: &str, points: &[Point]) {
+    pub(crate) fn curve(&mut self, class: &str, points: &[Point]) {
         if points.len() > 1 {
             let path = path(points);
             self.push(&format!("<path class=\"{class}\" d=\"{path}\"/>"));
@@ -64,7 +64,7 @@ impl Canvas {
     }
 
     /// The area between two lines with the same places on the time axis; nothing for fewer than two points.
-    pub(super) fn area(&mut self, class: &str, above: &[Point], below: &[Point]) {
+    pub(crate) fn area(&mut self, class: &str, above: &[Point], below: &[Point]) {
         if above.len() > 1 && below.len() > 1 {
             let back: Vec<Point> = below.iter().rev().copied().collect();
             let path = format!("{}{}Z", path(above), path(&back).replacen('M', "L", 1));
@@ -73,7 +73,7 @@ impl Canvas {
     }
 
     /// A text whose base line is at a place.
-    pub(super) fn text(&mut self, class: &str, place: Point, anchor: Anchor, text: &str) {
+    pub(crate) fn text(&mut self, class: &str, place: Point, anchor: Anchor, text: &str) {
         let (x, y) = (short(place.x), short(place.y));
         let anchor =
             if anchor == Anchor::Start { String::new() } else { format!(" text-anchor=\"{}\"", anchor.name()) };
@@ -81,7 +81,7 @@ impl Canvas {
     }
 
     /// The whole file. `title` and `description` are for those who cannot see it.
-    pub(super) fn finish(self, width: f64, height: f64, style: &str, [title, description]: [&str; 2]) -> String {
+    pub(crate) fn finish(self, width: f64, height: f64, style: &str, [title, description]: [&str; 2]) -> String {
         let (width, height) = (short(width), short(height));
         let (title, description) = (escaped(title), escaped(description));
         format!(

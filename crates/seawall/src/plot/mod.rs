@@ -3,7 +3,7 @@
 //! The picture brings its own background, and its own dark one where the viewer prefers that. All panels of a kind have
 //! the same axis, so that runs can be compared by eye.
 
-mod canvas;
+pub(crate) mod canvas;
 mod events;
 mod panel;
 mod scale;
@@ -13,7 +13,8 @@ use events::{LANE, labels};
 use panel::{Frame, LEFT, Layer, Panel, Series};
 use std::collections::BTreeMap;
 
-const STYLE: &str = include_str!("style.css");
+/// The style of every picture, light and dark.
+pub(crate) const STYLE: &str = include_str!("style.css");
 const WIDTH: f64 = 1200.0;
 const RIGHT: f64 = WIDTH - 28.0;
 const HEAD: f64 = 78.0;

@@ -5,7 +5,7 @@ mod arguments;
 mod demo;
 mod drain;
 mod drill;
-#[expect(dead_code, reason = "shared with the tests of real clients, which use more of it")]
 mod process;
 mod replay;
 mod sim;
+mod storm;
