@@ -41,9 +41,8 @@ enum Task {
         /// The measurements to run; `list` names them
         #[arg(required = true)]
         names: Vec<String>,
-        /// How long a measurement runs that could go on without end (the swarm)
-        #[arg(long, default_value_t = evidence::DEFAULT_MINUTES, value_parser = clap::value_parser!(u64).range(1..))]
-        minutes: u64,
+        #[command(flatten)]
+        choice: evidence::Choice,
     },
 }
 
@@ -70,6 +69,6 @@ fn run(task: Task) -> Result<(), Failure> {
         Task::Tidy => tidy::check(&repository),
         Task::Deny => deny::check(&repository),
         Task::Spelling => spelling::check(&repository),
-        Task::Evidence { names, minutes } => evidence::run(&repository, &names, minutes),
+        Task::Evidence { names, choice } => evidence::run(&repository, &names, &choice),
     }
 }

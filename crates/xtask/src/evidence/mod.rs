@@ -7,6 +7,7 @@ mod build;
 mod cost;
 mod discovery;
 mod failover;
+mod live_storms;
 mod map;
 mod processes;
 mod profile;
@@ -20,6 +21,7 @@ pub use record::{Conditions, Record, write};
 
 use crate::repository::Repository;
 use crate::{Failure, report};
+use clap::Args;
 
 /// A measurement that can be run by name.
 #[derive(Clone, Copy, Debug)]
@@ -39,10 +41,39 @@ pub enum Run {
     Whole(fn(&Repository) -> Result<Record, Failure>),
     /// For so many minutes: there is no end to what it could measure.
     ForMinutes(fn(&Repository, u64) -> Result<Record, Failure>),
+    /// In parts, of which some can be chosen.
+    Chosen(fn(&Repository, &Choice) -> Result<Record, Failure>),
+}
+
+/// What a measurement can be told.
+#[derive(Clone, Debug, Args)]
+pub struct Choice {
+    /// How long a measurement runs that could go on without end (the swarm)
+    #[arg(long, default_value_t = DEFAULT_MINUTES, value_parser = clap::value_parser!(u64).range(1..))]
+    pub minutes: u64,
+    /// Live storms: run only these balancers, with commas between them; the page has all rows that there are
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Live storms: run again what was run already
+    #[arg(long)]
+    pub again: bool,
+    /// Live storms: requests of each run
+    #[arg(long, default_value_t = DEFAULT_REQUESTS, value_name = "NUMBER")]
+    pub requests: u64,
+    /// Live storms: runs at the same time
+    #[arg(long, default_value_t = 1, value_name = "NUMBER", value_parser = one_to_eight)]
+    pub side_by_side: usize,
+}
+
+/// Eight runs at a time want more cores than most machines have.
+fn one_to_eight(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|number| (1..=8).contains(number)).ok_or_else(|| "write a number from 1 to 8".to_owned())
 }
 
 /// The minutes of [`Run::ForMinutes`] where none are told.
 pub const DEFAULT_MINUTES: u64 = 10;
+/// The requests of a live storm where none are told.
+pub const DEFAULT_REQUESTS: u64 = 3000;
 
 /// Every measurement.
 pub const MEASUREMENTS: &[Measurement] = &[
@@ -50,6 +81,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
     cost::MEASUREMENT,
     discovery::MEASUREMENT,
     failover::MEASUREMENT,
+    live_storms::MEASUREMENT,
     map::MEASUREMENT,
     replays::MEASUREMENT,
     simulator::MEASUREMENT,
@@ -57,9 +89,9 @@ pub const MEASUREMENTS: &[Measurement] = &[
     swarm::MEASUREMENT,
 ];
 
-/// Runs the named measurements one after the other and writes their records; `list` names them all. `minutes` reaches
-/// only those that take them.
-pub fn run(repository: &Repository, names: &[String], minutes: u64) -> Result<(), Failure> {
+/// Runs the named measurements one after the other and writes their records; `list` names them all. A choice reaches
+/// only those that take one.
+pub fn run(repository: &Repository, names: &[String], choice: &Choice) -> Result<(), Failure> {
     if names == ["list"] {
         for measurement in MEASUREMENTS {
             report::say(&format!("{:<16} {}", measurement.name, measurement.summary));
@@ -71,7 +103,8 @@ pub fn run(repository: &Repository, names: &[String], minutes: u64) -> Result<()
         report::say(&format!("measuring {}: {}", measurement.name, measurement.summary));
         let record = match measurement.run {
             Run::Whole(run) => run(repository)?,
-            Run::ForMinutes(run) => run(repository, minutes)?,
+            Run::ForMinutes(run) => run(repository, choice.minutes)?,
+            Run::Chosen(run) => run(repository, choice)?,
         };
         let file = write(repository, measurement.name, &record, &Conditions::now(repository)?)?;
         report::say(&format!("wrote {file}"));
@@ -93,8 +126,9 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_refused_before_anything_runs() {
-        let failure =
-            run(&Repository::at("nowhere"), &["no-such".to_owned()], 1).expect_err("there is no such measurement");
+        let choice = Choice { minutes: 1, only: Vec::new(), again: false, requests: 1, side_by_side: 1 };
+        let failure = run(&Repository::at("nowhere"), &["no-such".to_owned()], &choice);
+        let failure = failure.expect_err("there is no such measurement");
         assert!(failure.to_string().contains("there are: build"), "{failure}");
     }
 

@@ -33,6 +33,11 @@ impl Running {
         child.map(Self).map_err(|error| Failure::Usage(format!("`{shown}` does not start: {error}")))
     }
 
+    /// One that was started elsewhere.
+    pub(super) const fn of(child: Child) -> Self {
+        Self(child)
+    }
+
     /// Its number.
     pub(super) fn id(&self) -> u32 {
         self.0.id()
@@ -42,6 +47,17 @@ impl Running {
     pub(super) fn wait(&mut self) {
         // One that cannot be waited for has ended.
         drop(self.0.wait());
+    }
+
+    /// Asks it to end, so that it ends its own children too, and gives it five seconds.
+    pub(super) fn terminate(&mut self) {
+        drop(command::output(Command::new("kill").arg(self.0.id().to_string())));
+        for _ in 0..100 {
+            if self.0.try_wait().is_ok_and(|ended| ended.is_some()) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
     }
 
     /// Processor seconds used so far, all threads together.

@@ -30,5 +30,9 @@ pub struct Clients {
 /// Installs the real clients, unless they are there already.
 pub fn clients(repository: &Repository) -> Result<Clients, Failure> {
     let python = python::install(repository, python::CLIENTS)?.join("python");
-    Ok(Clients { python, node_project: node::install(repository)?, async_openai: async_openai::install(repository)? })
+    Ok(Clients {
+        python,
+        node_project: node::install(repository, node::CLIENTS)?,
+        async_openai: async_openai::install(repository)?,
+    })
 }

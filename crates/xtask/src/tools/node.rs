@@ -1,4 +1,4 @@
-//! The Node clients: a project of their own, installed from its lock file.
+//! Node programs: each list of packages a project of its own, installed from its lock file.
 
 use crate::repository::Repository;
 use crate::tools::{Stamp, debian};
@@ -6,25 +6,41 @@ use crate::{Failure, command, files, report};
 use std::path::PathBuf;
 use std::process::Command;
 
-const MANIFEST: &str = "tools/clients/package.json";
-const LOCK: &str = "tools/clients/package-lock.json";
+/// A project with a lock file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Project {
+    /// The folder of `package.json` and `package-lock.json`, relative to the repository.
+    pub source: &'static str,
+    /// Where it is installed, below the tests' tools.
+    pub folder: &'static str,
+    /// What misses it, for messages.
+    pub purpose: &'static str,
+}
+
+/// The clients that the tests run.
+pub const CLIENTS: Project = Project { source: "tools/clients", folder: "node", purpose: "running the Node clients" };
+/// A balancer that Seawall is measured beside.
+pub const PORTKEY: Project =
+    Project { source: "tools/peers", folder: "peer-portkey", purpose: "measuring Portkey's gateway" };
 /// The first version with the `fetch` that the clients use.
 const OLDEST_NODE: u32 = 18;
 
 /// The project's folder, which is made if it is not there or was made from another lock file.
-pub fn install(repository: &Repository) -> Result<PathBuf, Failure> {
+pub fn install(repository: &Repository, project: Project) -> Result<PathBuf, Failure> {
     if !command::works(Command::new("node").arg("--version")) || !command::works(Command::new("npm").arg("--version")) {
-        debian::install(&["nodejs", "npm"], "running the Node clients")?;
+        debian::install(&["nodejs", "npm"], project.purpose)?;
     }
     let version = command::output(Command::new("node").arg("--version"))?;
-    refuse_old(&version)?;
-    let folder = repository.test_tools().join("node");
-    let (manifest, lock) = (files::read(&repository.path(MANIFEST))?, files::read(&repository.path(LOCK))?);
+    refuse_old(&version, project.purpose)?;
+    let folder = repository.test_tools().join(project.folder);
+    let source = repository.path(project.source);
+    let (manifest, lock) =
+        (files::read(&source.join("package.json"))?, files::read(&source.join("package-lock.json"))?);
     let stamp = Stamp::new(folder.join("installed-from"), format!("{version}{manifest}{lock}"));
     if stamp.holds()? && folder.join("node_modules").is_dir() {
         return Ok(folder);
     }
-    report::say(&format!("installing the Node clients of {MANIFEST}"));
+    report::say(&format!("installing the packages of {}/package.json", project.source));
     stamp.remove()?;
     files::write(&folder.join("package.json"), &manifest)?;
     files::write(&folder.join("package-lock.json"), &lock)?;
@@ -35,13 +51,13 @@ pub fn install(repository: &Repository) -> Result<PathBuf, Failure> {
     Ok(folder)
 }
 
-fn refuse_old(version: &str) -> Result<(), Failure> {
+fn refuse_old(version: &str, purpose: &str) -> Result<(), Failure> {
     let major = version.trim().trim_start_matches('v').split('.').next().and_then(|major| major.parse::<u32>().ok());
     if major.is_some_and(|major| major >= OLDEST_NODE) {
         return Ok(());
     }
     Err(Failure::Missing(format!(
-        "running the Node clients needs Node {OLDEST_NODE} or later, found {}; install a later one and try again",
+        "{purpose} needs Node {OLDEST_NODE} or later, found {}; install a later one and try again",
         version.trim()
     )))
 }
@@ -52,10 +68,10 @@ mod tests {
 
     #[test]
     fn an_old_or_unknown_node_is_refused() {
-        assert!(refuse_old("v18.0.0\n").is_ok());
-        assert!(refuse_old("v22.11.0\n").is_ok());
+        assert!(refuse_old("v18.0.0\n", "it").is_ok());
+        assert!(refuse_old("v22.11.0\n", "it").is_ok());
         for version in ["v16.20.2\n", "", "nonsense"] {
-            let failure = refuse_old(version).expect_err("too old");
+            let failure = refuse_old(version, "it").expect_err("too old");
             assert!(failure.to_string().contains("Node 18 or later"), "{failure}");
         }
     }

