@@ -8,6 +8,9 @@ use std::fmt::Write as _;
 const HEADERS: [&str; 11] =
     ["storm", "load", "through", "good", "goodput", "upstream", "tries", "p50", "p99", "back", "memory"];
 
+/// A storm whose requests are sent so much later than planned is not the one that was asked for.
+const LATE_MS: f64 = 100.0;
+
 /// A table of all rows, what each of them came to, and what the words mean.
 pub(super) fn text(rows: &[Row], coloured: bool) -> String {
     let mut table = plain(coloured);
@@ -39,6 +42,14 @@ pub(super) fn text(rows: &[Row], coloured: bool) -> String {
             )
             .expect("a string takes any text");
         }
+    }
+    for row in rows.iter().filter(|row| row.late_p99_ms > LATE_MS) {
+        writeln!(
+            text,
+            "warning: {} {} {}: requests were sent {:.0} ms late (p99); this machine is too busy, and the row tells little",
+            row.storm, row.load, row.name, row.late_p99_ms
+        )
+        .expect("a string takes any text");
     }
     text.push_str(
         "\ngood: requests answered in time, as a part of all; goodput: as a part of the oracle's; upstream and tries: \
@@ -78,6 +89,7 @@ mod tests {
         let mut stuck = row("nginx", "B", 0.8, 0.25);
         stuck.figures.recovery_seconds = vec![None];
         stuck.peak_memory_bytes = None;
+        stuck.late_p99_ms = 250.0;
         let simulated = Figures { goodput: 0.99, upstream_attempts: 1.0, ..Figures::default() };
         let live = Row { simulated: Some(simulated), ..row("seawall", "A", 0.8, 0.97) };
         let text = text(&[live, stuck], false);
@@ -86,6 +98,8 @@ mod tests {
         assert_eq!(words(2), ["A", "0.8", "seawall", "0.970", "0.970", "1.02", "1.50", "0.3", "9.1", "1", "20"]);
         assert_eq!(words(3), ["B", "0.8", "nginx", "0.250", "0.250", "1.02", "1.50", "0.3", "9.1", ">70"]);
         assert!(text.contains("A 0.8 seawall: 3000 answered\n"), "{text}");
+        assert_eq!(text.matches("warning: B 0.8 nginx: requests were sent 250 ms late").count(), 1);
+        assert_eq!(text.matches("warning").count(), 1);
         assert!(text.contains("goodput 0.990, upstream 1.00; live it is 98% and 102% of that"), "{text}");
     }
 }
