@@ -184,6 +184,18 @@ impl Call<'_> {
         self.sent
     }
 
+    /// The number that the client's headers give the current attempt, from 1 on; 0: they do not tell that it may be a
+    /// repeat. A client whose counter stands still, or that has only an id for all its attempts, calls each the first.
+    pub const fn told_attempt(&self) -> u16 {
+        let identity = &self.profile.identity;
+        match identity.retry_count {
+            RetryCount::Absent if identity.client_request_id => 1,
+            RetryCount::Absent => 0,
+            RetryCount::Counts => self.inner.saturating_add(1),
+            RetryCount::AlwaysZero => 1,
+        }
+    }
+
     /// The headers by which the client makes itself known on the current attempt; `request_id` is the call's own id.
     pub fn request_headers(&self, request_id: &str) -> Vec<(&'static str, String)> {
         let identity = &self.profile.identity;

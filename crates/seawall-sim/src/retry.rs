@@ -29,6 +29,16 @@ pub enum Progress {
     Client(Box<seawall_model::profile::Call<'static>>),
 }
 
+impl Progress {
+    /// The number that the headers of an attempt give it; 0: they give none. A plain rule counts.
+    pub fn told_attempt(&self, made: u16) -> u16 {
+        match self {
+            Self::Rule(_) => made,
+            Self::Client(call) => call.told_attempt(),
+        }
+    }
+}
+
 const fn bit(form: Form) -> u8 {
     1 << form as u8
 }

@@ -84,6 +84,20 @@ fn a_naive_router_comes_back_in_storm_a_and_never_in_storm_b() {
     assert_eq!((stuck.figures.recovery(), stuck.figures.is_back()), (25.0, false));
 }
 
+/// Where servers work on for those who have left, a repeat that is not recognised is work for a second time. Only the SDK
+/// tells that it repeats, in the simulator as on the wire.
+#[test]
+fn only_clients_that_tell_it_are_known_to_come_again() {
+    let ceiling = Router::Seawall("ceiling");
+    let upstream =
+        |clients| run(cell("bench", Law::Fixed, Storm::B, 200, clients), ceiling, 1).figures.upstream_attempts;
+    let told = upstream(Clients::Sdk);
+    assert!((told - 1.0).abs() < 0.02, "{told}");
+    for clients in [Clients::Immediate, Clients::Vercel] {
+        assert!(upstream(clients) > 1.5, "{clients}: {}", upstream(clients));
+    }
+}
+
 #[test]
 fn a_light_load_is_served_whole_and_at_once() {
     let light = run(cell("2x64x0.2", Law::Fixed, Storm::A, 50, Clients::Sdk), Router::Naive, 1);

@@ -332,7 +332,11 @@ fn each_client_says_what_it_was_seen_to_say() {
         let mut random = Pcg32::seed_from_u64(1);
         let mut counts = Vec::new();
         loop {
-            counts.push(header(&call, "x-stainless-retry-count"));
+            let told = header(&call, "x-stainless-retry-count");
+            // What the simulator tells is what the header tells, counted from 1.
+            let count = told.as_ref().map_or(0, |count| count.parse::<u16>().expect("a number") + 1);
+            assert_eq!(call.told_attempt(), count);
+            counts.push(told);
             if call.next(&status(503), &mut random) == Decision::Stop {
                 return counts;
             }
@@ -343,6 +347,8 @@ fn each_client_says_what_it_was_seen_to_say() {
     assert_eq!(counter("llama-index"), texts(&[0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]));
     assert_eq!(counter("langchain-js"), texts(&[0; 7]));
     assert_eq!(counter("vercel-ai"), [None, None, None]);
+    // One id for all attempts tells that they may be repeats, and not which.
+    assert_eq!(profile("azure-core-python").call().told_attempt(), 1);
     for (name, key, value) in [
         ("openai-python", "x-stainless-read-timeout", Some("600")),
         ("langchain-python", "x-stainless-read-timeout", None),

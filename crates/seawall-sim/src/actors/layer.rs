@@ -93,7 +93,7 @@ impl LayerActor {
         let told_attempt = match (self.drops_counters, live.made) {
             (true, _) => 0,
             (false, 1) => inbound.told_attempt,
-            (false, made) => made,
+            (false, made) => live.progress.told_attempt(made),
         };
         if self.alters_body {
             self.next_body += 1;

@@ -252,7 +252,7 @@ impl PopulationActor {
             token: place,
             state: 0,
             deadline: own.min(patience),
-            told_attempt: live.made,
+            told_attempt: live.progress.told_attempt(live.made),
             connect_nanos: u64::MAX,
             body: 0,
             abandoned: false,
