@@ -3,6 +3,7 @@
 //! Every check reports and goes on; what is built from a wrong file is thrown away.
 
 mod credentials;
+mod fallbacks;
 mod models;
 mod server;
 mod tenants;

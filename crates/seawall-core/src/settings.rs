@@ -58,6 +58,9 @@ pub struct PoolSettings {
     pub mode: Mode,
     /// The deployments of this pool.
     pub deployments: Vec<DeploymentId>,
+    /// The pools that take over what this one cannot serve, in order; the fallbacks of a fallback follow it. None stands
+    /// here twice, nor this one itself.
+    pub fallbacks: Vec<PoolId>,
     /// Name of the routing policy, one of [`crate::routing::REGISTRY`].
     pub policy: String,
     /// Name of the method that finds out how much a deployment may have in flight where no size is told, one of

@@ -162,6 +162,9 @@ struct Shown<'a> {
     stream: bool,
     attempts: u32,
     deployment: Option<&'a str>,
+    /// The model that was tried last, where it is not the one that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fallback_model: Option<&'a str>,
     region: Option<&'a str>,
     queued_ms: f64,
     first_byte_ms: Option<f64>,
@@ -203,6 +206,7 @@ impl<'a> Shown<'a> {
             stream: record.stream,
             attempts: record.attempts,
             deployment: deployment.map(|deployment| deployment.name.as_str()),
+            fallback_model: record.fallback(settings),
             region: deployment.map(|deployment| deployment.region.as_str()),
             queued_ms: milliseconds(record.queued),
             first_byte_ms: record.first_byte.map(|at| milliseconds(at.since(record.arrived))),

@@ -100,6 +100,11 @@ impl RequestGuard {
         self.record.as_mut().expect("the record is there until the request ends, and the guard is consumed then")
     }
 
+    /// The model that was tried last, where it is not the one that was asked for.
+    pub fn fallback(&self) -> Option<&str> {
+        self.record.as_ref()?.fallback(self.app.config.core())
+    }
+
     /// Its place in an answer.
     pub const fn reader(&self) -> Option<&Reader> {
         self.reader.as_ref()

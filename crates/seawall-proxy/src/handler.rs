@@ -163,6 +163,7 @@ fn answer_from(begins: &Begins, mut guard: RequestGuard) -> Response<ResponseBod
     let mut out_headers = head.headers.clone();
     let outcome = if whole.is_some() { Outcome::Served.label() } else { "streaming" };
     respond::put_facts(&mut out_headers, id, outcome, head.attempts);
+    respond::put_model(&mut out_headers, guard.fallback());
     let body = if let Some((whole, tally)) = whole {
         let record = guard.record();
         record.usage = tally.usage;

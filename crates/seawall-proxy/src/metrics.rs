@@ -4,6 +4,7 @@
 //! given labels is looked up by ids, and by its labels' text only when it is used for the first time.
 
 use crate::driver::FlightCounts;
+use crate::flight::mail::Made;
 use crate::record::Finished;
 use foldhash::fast::RandomState;
 use prometheus_client::encoding::text::encode;
@@ -17,6 +18,7 @@ use seawall_core::engine::PoolView;
 use seawall_core::id::DeploymentId;
 use seawall_core::id::{PoolId, TenantId};
 use seawall_core::outcome::{Cause, Outcome};
+use seawall_core::permit::Payment;
 use seawall_core::settings::Settings;
 use seawall_wire::usage::Usage;
 use std::collections::HashMap;
@@ -73,7 +75,7 @@ pub struct Metrics {
     settings: Arc<Settings>,
     ended: Handles<EndedKey, Ended>,
     ended_tokens: Handles<(PoolId, TenantId), Tokens>,
-    ended_attempts: Handles<(DeploymentId, &'static str), Counter>,
+    ended_attempts: Handles<(DeploymentId, &'static str, Payment), Counter>,
     verdicts: Handles<(PoolId, &'static str), Counter>,
     requests: Family<Labels, Counter>,
     attempts: Family<Labels, Counter>,
@@ -150,7 +152,7 @@ impl Metrics {
             "Requests by their one outcome; cause tells ours from the caller's",
             self.requests.clone(),
         );
-        r.register("attempts", "Attempts at upstreams by their end", self.attempts.clone());
+        r.register("attempts", "Attempts at upstreams by their end and by what paid for them", self.attempts.clone());
         r.register("observed", "What enforcing would have done to what was only observed", self.observed.clone());
         r.register("tokens", "Tokens as the upstreams reported them", self.tokens.clone());
         r.register("joined", "Requests that were answered by the work of another one", self.joined.clone());
@@ -235,13 +237,15 @@ impl Metrics {
     }
 
     /// Counts an ended attempt.
-    pub fn attempt(&self, deployment: DeploymentId, end: AttemptEnd) {
+    pub fn attempt(&self, attempt: Made, end: AttemptEnd) {
+        let Made { deployment, payment, .. } = attempt;
         let make = || {
             let name = self.settings.deployments[deployment.index()].name.clone();
-            let labels = vec![("deployment", name), ("end", end.label().to_owned())];
+            let payment = ("payment", payment.label().to_owned());
+            let labels = vec![("deployment", name), ("end", end.label().to_owned()), payment];
             self.attempts.get_or_create_owned(&labels)
         };
-        self.ended_attempts.get((deployment, end.label()), make).inc();
+        self.ended_attempts.get((deployment, end.label(), payment), make).inc();
     }
 
     /// The text of `/metrics`.

@@ -4,6 +4,7 @@ use crate::clock::unix_time;
 use seawall_core::engine::Verdict;
 use seawall_core::id::{DeploymentId, PoolId, TenantId};
 use seawall_core::outcome::Outcome;
+use seawall_core::settings::Settings;
 use seawall_core::time::{Duration, Instant};
 use seawall_wire::usage::Usage;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -85,6 +86,12 @@ impl Record {
             output_events: 0,
             response_bytes: 0,
         }
+    }
+
+    /// The model that was tried last, where it is not the one that was asked for.
+    pub fn fallback<'a>(&self, settings: &'a Settings) -> Option<&'a str> {
+        let pool = settings.deployments[self.deployment?.index()].pool;
+        (self.pool? != pool).then(|| settings.pools[pool.index()].name.as_str())
     }
 
     /// Keeps the upstream's own words, cut.

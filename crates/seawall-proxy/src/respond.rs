@@ -24,6 +24,9 @@ pub const OUTCOME: HeaderName = HeaderName::from_static("x-seawall-outcome");
 /// Attempts made, or `streaming`.
 pub const ATTEMPTS: HeaderName = HeaderName::from_static("x-seawall-attempts");
 
+/// The model that served it, where that is not the one that was asked for.
+pub const MODEL: HeaderName = HeaderName::from_static("x-seawall-model");
+
 /// A refusal or failure to tell.
 #[derive(Debug)]
 pub struct Refusal<'a> {
@@ -39,6 +42,13 @@ pub struct Refusal<'a> {
     pub message: &'a str,
     /// Attempts made.
     pub attempts: u32,
+}
+
+/// Says which model served a request, where that is not the one that was asked for.
+pub fn put_model(headers: &mut HeaderMap, served: Option<&str>) {
+    if let Some(name) = served.and_then(|name| HeaderValue::from_str(name).ok()) {
+        headers.insert(MODEL, name);
+    }
 }
 
 /// Who is told.

@@ -256,6 +256,7 @@ fn given() -> (Scenario, Given) {
         name: name.to_owned(),
         mode: Mode::Enforce,
         deployments,
+        fallbacks: Vec::new(),
         policy: "priority".to_owned(),
         discovery: "ceiling".to_owned(),
         queue: QueueSettings { patience: Duration::from_secs(2), ..QueueSettings::default() },

@@ -2,6 +2,7 @@
 
 use super::Context;
 use super::credentials::{Place, credential};
+use super::fallbacks;
 use crate::config::{CATCH_ALL, Dialect, Family, ModelConfig, UpstreamConfig};
 use crate::endpoint::{Endpoint, Scheme};
 use crate::raw::{Capacity, Deployment, DialectName, KindName, Model, Raw, ToldCapacity};
@@ -28,6 +29,8 @@ pub(crate) fn check(raw: &Raw, root: &Node, context: &mut Context<'_>) -> Models
     for (model, node) in raw.models.iter().zip(nodes) {
         models.add(model, node, context);
     }
+    let listed = fallbacks::listed(raw, root, &models, context);
+    fallbacks::chain(&listed, root, &mut models, context);
     let left_out = context.report.is_incomplete(root) || context.report.is_incomplete_at("models");
     if raw.models.is_empty() && !left_out {
         let remedy = "add `[[models]]` with a `name` and `[[models.deployments]]`; `seawall init` writes an example";
@@ -50,6 +53,7 @@ impl Models {
             name: raw.name.clone().unwrap_or_default(),
             mode: raw.mode.mode(),
             deployments: (first..self.deployments.len()).map(DeploymentId::from_index).collect(),
+            fallbacks: Vec::new(),
             policy: raw.policy.clone(),
             discovery: raw.discovery.clone(),
             queue: raw.queue.settings(),

@@ -205,7 +205,7 @@ fn allowed(
 }
 
 /// Whether the name of some model is unknown because of another mistake.
-fn names_are_missing(raw: &Raw, root: &Node, context: &Context<'_>) -> bool {
+pub(crate) fn names_are_missing(raw: &Raw, root: &Node, context: &Context<'_>) -> bool {
     context.report.is_incomplete(root)
         || context.report.is_incomplete_at("models")
         || raw.models.iter().any(|model| model.name.is_none())

@@ -36,6 +36,14 @@ pub(crate) struct Model {
     /// in `observe` are only watched here too.
     #[serde(default)]
     pub(crate) mode: ModeName,
+    /// Models that take over, in order, what this one cannot serve: where none of its deployments can be tried, an
+    /// attempt failed and no other deployment can make the second one, its upstreams have asked for a wait, or the
+    /// request would be refused for want of capacity. Each model is visited once, the fallbacks of a fallback follow it,
+    /// and all attempts together stay within `max_attempts` and the retry budget. A tenant's requests only go to models
+    /// that it may use. An answer by another model than the one asked for says so in `x-seawall-model`.
+    #[serde(default)]
+    #[schemars(extend("items" = { "type": "string", "format": "name" }))]
+    pub(crate) fallback: Vec<String>,
     /// The waiting line in front of the deployments.
     #[serde(default)]
     pub(crate) queue: Queue,

@@ -410,3 +410,71 @@ fn below_a_broken_header_nothing_is_guessed() {
     assert!(errors.problems().iter().all(|problem| problem.key.is_empty()), "{errors}");
     assert_eq!(errors.position(&errors.problems()[0]).map(|(line, _)| line), Some(26), "{errors}");
 }
+
+/// Two models that list the other one, and one that lists what it must not.
+const FALLBACKS: &str = r#"[[models]]
+name = "a"
+fallback = ["b"]
+[[models.deployments]]
+name = "a1"
+url = "https://host/v1"
+
+[[models]]
+name = "b"
+aliases = ["bb"]
+fallback = []
+[[models.deployments]]
+name = "b1"
+url = "https://host/v1"
+
+[[models]]
+name = "c"
+fallback = ["a"]
+[[models.deployments]]
+name = "c1"
+url = "https://host/v1"
+
+[[models]]
+name = "claude"
+[[models.deployments]]
+name = "d1"
+url = "https://host"
+dialect = "anthropic"
+
+[[models]]
+name = "*"
+[[models.deployments]]
+name = "e1"
+url = "https://host/v1"
+
+[[tenants]]
+name = "t"
+keys = [{ env = "KEY" }]
+models = ["*"]
+"#;
+
+/// F11: what the file says cannot send a request round in a circle.
+#[test]
+fn f11_fallbacks_that_cannot_be_walked() {
+    common::parse(FALLBACKS).unwrap_or_else(|errors| panic!("{errors}"));
+    for (to, line, message, remedy) in [
+        (r#"["bee"]"#, 3, "`bee` is no model of the file", "the models of the file are"),
+        (r#"["a"]"#, 3, "`a` cannot fall back to itself", "remove it"),
+        (r#"["b", "bb"]"#, 3, "`bb` is in the list already", "visited once"),
+        (r#"["claude"]"#, 3, "speaks another API", "does not translate"),
+        (r#"["*"]"#, 3, "`*` cannot be a fallback", "name a model"),
+        (r#"["c"]"#, 18, "the fallbacks go in a circle: `c` -> `a` -> `c`", "visits each model once"),
+    ] {
+        let text = FALLBACKS.replacen(r#"["b"]"#, to, 1);
+        let errors = common::parse(&text).expect_err(to);
+        assert_eq!(errors.problems().len(), 1, "{to}\n{errors}");
+        let problem = &errors.problems()[0];
+        assert!(problem.message.contains(message), "{}", problem.message);
+        assert!(problem.suggestion.as_ref().is_some_and(|found| found.contains(remedy)), "{errors}");
+        assert_eq!(errors.position(problem).map(|(line, _)| line), Some(line), "{errors}");
+    }
+    let longer = FALLBACKS.replacen("fallback = []", "fallback = [\"c\"]", 1);
+    let errors = common::parse(&longer).expect_err("a circle of three");
+    assert_eq!(errors.problems().len(), 1, "{errors}");
+    assert!(errors.to_string().contains("`c` -> `a` -> `b` -> `c`"), "{errors}");
+}

@@ -280,3 +280,20 @@ fn a_file_that_is_not_there_is_told() {
     assert_eq!(errors.problems()[0].message, "the config file cannot be read: it does not exist");
     assert!(seawall_config::check_file(path, &Overrides::default()).is_err());
 }
+
+/// The fallbacks of a fallback follow it, and each model stands there once.
+#[test]
+fn fallbacks_come_to_one_chain() {
+    let entry = |name: &str, fallback: &str| {
+        format!(
+            "[[models]]\nname = \"{name}\"\nfallback = {fallback}\n[[models.deployments]]\nname = \"{name}1\"\n\
+             url = \"https://host/v1\"\n"
+        )
+    };
+    let models = [entry("a", r#"["b", "c"]"#), entry("b", r#"["d"]"#), entry("c", r#"["d"]"#), entry("d", "[]")];
+    let tenant = "[[tenants]]\nname = \"t\"\nkeys = [{ env = \"KEY\" }]\nmodels = [\"*\"]\n";
+    let config = common::parse(&(models.concat() + tenant)).unwrap_or_else(|errors| panic!("{errors}"));
+    let chain =
+        |index: usize| -> Vec<usize> { config.core().pools[index].fallbacks.iter().map(|pool| pool.index()).collect() };
+    assert_eq!([chain(0), chain(1), chain(2), chain(3)], [vec![1, 3, 2], vec![3], vec![3], vec![]]);
+}

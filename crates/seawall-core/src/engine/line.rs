@@ -21,6 +21,10 @@ impl Engine {
         let live = *live;
         let lane = self.lane(&live);
         let pool = &mut self.pools[live.pool.index()];
+        if pool.closed_beyond(now, Eligibility::of(lane)).is_some() && self.spills_over(now, request) {
+            return;
+        }
+        let pool = &mut self.pools[live.pool.index()];
         let opens = pool.closed_beyond(live.place.due, Eligibility::of(lane));
         let ahead = pool.queue.ahead_of(live.place);
         let is_full = pool.queue.len() >= pool.longest_line();
@@ -167,8 +171,11 @@ impl Engine {
         }
     }
 
-    /// Refuses for want of capacity. The wait is never shorter than what is left of the waits that upstreams stated.
+    /// Refuses for want of capacity, unless another model can serve it. The wait is never shorter than what is left of the waits that upstreams stated.
     pub(super) fn refuse_busy(&mut self, now: Instant, request: RequestId, wait: Option<Duration>) {
+        if self.spills_over(now, request) {
+            return;
+        }
         let Some(live) = self.requests.get(&request).copied() else { return };
         let who = Eligibility { exclude: None, ..self.eligibility(&live) };
         let pool = &mut self.pools[live.pool.index()];

@@ -11,6 +11,7 @@
 //! relay an answer, and exactly one of [`Input::AttemptEnded`] and [`Input::ClientGone`] when it is over. Every arrival
 //! ends in exactly one [`Output::Respond`]. Inputs about a request that has ended are ignored: the two sides may cross.
 
+mod fallback;
 mod flight;
 mod io;
 mod line;
@@ -75,9 +76,11 @@ pub struct Engine {
 }
 
 /// What is kept of a tenant's settings.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Tenant {
     ceiling: Criticality,
+    /// The pools it may use.
+    pools: Vec<PoolId>,
     /// The boundary's number in the engine's table; 0 for none.
     boundary: u16,
     mode: Mode,
@@ -117,6 +120,11 @@ struct Live {
     /// Whether its first attempt has been paid from the retry budget.
     paid: bool,
     tenant: TenantId,
+    /// The pool that it asked for.
+    asked: PoolId,
+    /// Entries of that one's list of fallbacks that are behind it.
+    passed: usize,
+    /// The pool that serves it.
     pool: PoolId,
     place: Place,
     arrived: Instant,
@@ -218,6 +226,7 @@ impl Engine {
         let pools = settings.pools.iter().zip(members);
         let mut tenant_of = |tenant: &TenantSettings| Tenant {
             ceiling: tenant.priority_ceiling,
+            pools: tenant.pools.clone(),
             boundary: number_of(&mut boundaries, tenant.boundary.as_deref()),
             mode: tenant.mode,
         };
@@ -318,9 +327,11 @@ impl Engine {
         // room, or no payment yet, and is not in the way.
         let live = self.requests[&request];
         match self.route(now, &live) {
+            Routed::To { member, on_trial: true } if self.avoids_trial(now, request, member) => {}
             Routed::To { member, on_trial } => {
                 self.dispatch(now, request, Plan::new(member, on_trial, live.first_payment()));
             }
+            Routed::NonePermitted if self.begins_elsewhere(now, request) => {}
             Routed::NonePermitted => self.finish(now, request, Outcome::NoHealthyDeployment, None, false),
             Routed::NoRoom => self.wait(now, request),
         }
@@ -348,6 +359,8 @@ impl Engine {
             prior: None,
             paid: false,
             tenant: arrival.tenant,
+            asked: arrival.pool,
+            passed: 0,
             pool: arrival.pool,
             place,
             arrived: now,
@@ -495,10 +508,16 @@ impl Engine {
         let routed = if known == Routed::NoRoom { self.route_to(now, &live, Room::Any) } else { known };
         // Where there is room, nobody who waits can use it: this is what "not saturated" means for this request.
         let Routed::To { member, on_trial } = routed else {
+            if self.retries_elsewhere(now, request) {
+                return;
+            }
             let saturated = !self.pools[live.pool.index()].queue.is_empty();
             return self.finish(now, request, outcome, None, saturated);
         };
         let useless = on_trial && !self.is_healthy(&live);
+        if useless && self.retries_elsewhere(now, request) {
+            return;
+        }
         if useless || !self.pools[live.pool.index()].retry_budget.withdraw(now, live.tenant) {
             return self.finish(now, request, outcome, None, true);
         }
@@ -522,6 +541,7 @@ impl Engine {
             self.route(now, &live)
         };
         match routed {
+            Routed::NonePermitted | Routed::NoRoom if self.spills_over(now, request) => {}
             Routed::NonePermitted => self.finish_replaced(now, request, end),
             Routed::To { member, on_trial } => {
                 if self.pools[live.pool.index()].not_sent_bucket.withdraw(now, live.tenant) {
@@ -550,7 +570,7 @@ impl Engine {
     }
 
     fn may_try_again(&self, now: Instant, live: &Live) -> bool {
-        let most = self.pools[live.pool.index()].settings.retry.max_attempts;
+        let most = self.pools[live.asked.index()].settings.retry.max_attempts;
         live.prior_attempts() + live.attempts < most && live.deadline.is_none_or(|deadline| deadline > now)
     }
 

@@ -5,6 +5,7 @@ mod capacity;
 mod conformance;
 mod discovery;
 mod ejection;
+mod fallback;
 mod flights;
 mod interleavings;
 mod life;

@@ -408,6 +408,7 @@ pub(crate) fn settings(capacities: &[Capacity]) -> Settings {
             name: "m".into(),
             mode: Mode::Enforce,
             deployments: (0..capacities.len()).map(DeploymentId::from_index).collect(),
+            fallbacks: Vec::new(),
             policy: "priority".into(),
             discovery: "ceiling".into(),
             queue: QueueSettings::default(),

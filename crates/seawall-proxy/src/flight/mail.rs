@@ -7,6 +7,7 @@
 use crate::upstream::attempt::Failure;
 use seawall_core::engine::Dispatch;
 use seawall_core::id::DeploymentId;
+use seawall_core::permit::Payment;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
@@ -17,11 +18,30 @@ pub struct Mail {
     state: Mutex<State>,
 }
 
+/// An attempt that is being made.
+#[derive(Debug, Clone, Copy)]
+pub struct Made {
+    /// Where.
+    pub deployment: DeploymentId,
+    /// Its number in the flight, from 1.
+    pub number: u32,
+    /// What paid for it.
+    pub payment: Payment,
+}
+
+impl Made {
+    /// What a dispatch says.
+    pub fn of(dispatch: &Dispatch) -> Self {
+        let permit = &dispatch.permit;
+        Self { deployment: permit.deployment(), number: permit.number(), payment: permit.payment() }
+    }
+}
+
 #[derive(Debug, Default)]
 struct State {
     dispatch: Option<Dispatch>,
-    /// Where the attempt is, and its number, from its dispatch to its end.
-    at: Option<(DeploymentId, u32)>,
+    /// The attempt, from its dispatch to its end.
+    at: Option<Made>,
     failure: Option<Arc<Failure>>,
     cancelled: bool,
     forgotten: bool,
@@ -33,7 +53,7 @@ impl Mail {
     /// An attempt to make.
     pub fn dispatch(&self, dispatch: Dispatch) {
         let mut state = self.lock();
-        state.at = Some((dispatch.permit.deployment(), dispatch.permit.number()));
+        state.at = Some(Made::of(&dispatch));
         state.dispatch = Some(dispatch);
         wake(state);
     }
@@ -70,8 +90,8 @@ impl Mail {
         .await
     }
 
-    /// The attempt has ended; returns where it was, and its number. `None`: its end has been told already.
-    pub fn ended(&self) -> Option<(DeploymentId, u32)> {
+    /// The attempt has ended; returns which it was. `None`: its end has been told already.
+    pub fn ended(&self) -> Option<Made> {
         self.lock().at.take()
     }
 

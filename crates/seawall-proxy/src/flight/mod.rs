@@ -23,7 +23,7 @@ use pump::{Ending, Pump, Step};
 use replay::{Found, Replay};
 use seawall_core::classify::AttemptEnd;
 use seawall_core::engine::Input;
-use seawall_core::id::{DeploymentId, PoolId, RequestId, TenantId};
+use seawall_core::id::{DeploymentId, RequestId, TenantId};
 use seawall_core::time::Instant;
 use seawall_wire::headers;
 use seawall_wire::usage::Usage;
@@ -45,7 +45,6 @@ pub struct Flight {
     /// What the driver tells it.
     pub mail: Arc<Mail>,
     tenant: TenantId,
-    pool: PoolId,
     state: Mutex<State>,
 }
 
@@ -120,7 +119,7 @@ impl Flight {
     /// The flight that a request begins.
     pub fn new(app: &Arc<App>, id: RequestId, name: RequestName, head: Parts, taken: Box<Inference>) -> Arc<Self> {
         let mail = Arc::new(Mail::default());
-        let (tenant, pool) = (taken.arrival.tenant, taken.arrival.pool);
+        let tenant = taken.arrival.tenant;
         let working = Box::pin(work(Arc::clone(app), id, Arc::clone(&mail), head, taken));
         let state = State {
             stage: Stage::Working(working),
@@ -132,7 +131,7 @@ impl Flight {
             tally: Tally::default(),
             waker: Waker::from(Arc::clone(&mail)),
         };
-        Arc::new(Self { id, name, mail, tenant, pool, state: Mutex::new(state) })
+        Arc::new(Self { id, name, mail, tenant, state: Mutex::new(state) })
     }
 
     /// Ends whatever it does, without a word: the process goes away.
@@ -209,13 +208,14 @@ impl Flight {
             state.tally = Tally { usage: pump.usage(), events: pump.events() };
         }
         state.stage = Stage::Over(ending);
+        let Some(made) = self.mail.ended() else { return };
         if let Some(usage) = state.tally.usage {
-            app.metrics.tokens(self.pool, self.tenant, usage);
+            // A fallback's tokens are that model's.
+            let pool = app.config.core().deployments[made.deployment.index()].pool;
+            app.metrics.tokens(pool, self.tenant, usage);
         }
-        if let Some((deployment, number)) = self.mail.ended() {
-            app.metrics.attempt(deployment, end);
-            app.driver.tell(Input::AttemptEnded(self.id, number, end));
-        }
+        app.metrics.attempt(made, end);
+        app.driver.tell(Input::AttemptEnded(self.id, made.number, end));
     }
 
     /// Nobody waits: closing the connection is what tells the upstream.

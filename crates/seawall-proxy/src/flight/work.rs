@@ -1,6 +1,6 @@
 //! The work of a flight until it has an answer: the attempts that the engine permits, one after the other.
 
-use super::mail::Mail;
+use super::mail::{Made, Mail};
 use crate::app::App;
 use crate::gate::Inference;
 use crate::outgoing::outgoing;
@@ -39,7 +39,8 @@ pub async fn work(
 ) -> Option<Begun> {
     loop {
         let dispatch = mail.next().await?;
-        let (deployment, attempts) = (dispatch.permit.deployment(), dispatch.permit.number());
+        let made = Made::of(&dispatch);
+        let (deployment, attempts) = (made.deployment, made.number);
         let (idle, deadline) = (dispatch.timeouts.idle, dispatch.deadline);
         let upstream = &app.upstreams[deployment.index()];
         let attempted = match outgoing(&head, &taken, upstream) {
@@ -54,7 +55,7 @@ pub async fn work(
             Err(failed) => failed,
         };
         let end = failed.end;
-        app.metrics.attempt(deployment, end);
+        app.metrics.attempt(made, end);
         // Whoever is told that it failed looks for the words at once.
         mail.failed(failed);
         app.driver.tell(Input::AttemptEnded(flight, attempts, end));

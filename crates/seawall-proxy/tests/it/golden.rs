@@ -173,7 +173,7 @@ async fn f43_golden_streams_reach_the_client_byte_for_byte_at_every_split() {
         for (number, parts) in cuts(&stream).enumerate() {
             *next.lock().unwrap() = parts;
             // The same one again, after an error, would be a repeat.
-            let body = format!("{{\"model\":\"{model}\",\"stream\":true,\"user\":\"{number}\"}}");
+            let body = format!("{{\"model\":\"{model}\",\"stream\":true,\"user\":\"{name} {number}\"}}");
             client.send(post(&path, headers, body)).await;
             let answer = client.response().await;
             assert!(answer.status == 200 && answer.body == stream, "{name} split {number}: {answer:?}");

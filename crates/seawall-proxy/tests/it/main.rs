@@ -5,9 +5,11 @@
 mod advice;
 mod bodies;
 mod connections;
+mod contract_rows;
 mod deadlines;
 mod drain;
 mod failover;
+mod fallback;
 mod flights;
 mod golden;
 mod leaders;

@@ -84,6 +84,7 @@ pub(super) mod tests {
         let pool = PoolSettings {
             name: "m".to_owned(),
             deployments: vec![DeploymentId(0)],
+            fallbacks: Vec::new(),
             policy: "priority".to_owned(),
             discovery: "ceiling".to_owned(),
             queue: QueueSettings::default(),

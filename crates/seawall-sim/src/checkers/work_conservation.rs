@@ -76,6 +76,7 @@ mod tests {
             pools: vec![PoolSettings {
                 name: "m".to_owned(),
                 deployments: ids.collect(),
+                fallbacks: Vec::new(),
                 policy: "priority".to_owned(),
                 discovery: "ceiling".to_owned(),
                 queue: QueueSettings::default(),

@@ -115,6 +115,7 @@ mod tests {
             name: "chat".to_owned(),
             mode: Mode::default(),
             deployments: Vec::new(),
+            fallbacks: Vec::new(),
             policy: routing::REGISTRY[0].name.to_owned(),
             discovery: capacity::REGISTRY[0].name.to_owned(),
             queue: seawall_core::settings::QueueSettings::default(),

@@ -233,6 +233,7 @@ pub(super) fn given(plan: &Plan, cell: Cell, router: Router) -> Given {
         name: model.clone(),
         mode: Mode::Enforce,
         deployments: (0..plan.engines.len()).map(DeploymentId::from_index).collect(),
+        fallbacks: Vec::new(),
         policy: routing::REGISTRY[0].name.to_owned(),
         discovery,
         queue: QueueSettings::default(),

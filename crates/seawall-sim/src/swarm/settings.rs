@@ -53,6 +53,7 @@ pub(super) fn draw(topology: &Topology, dice: &mut Dice) -> (Given, String) {
             name: (*name).to_owned(),
             mode: Mode::Enforce,
             deployments: (first..settings.deployments.len()).map(DeploymentId::from_index).collect(),
+            fallbacks: Vec::new(),
             policy: policy.to_owned(),
             discovery: capacity::REGISTRY[0].name.to_owned(),
             queue: queue.clone(),

@@ -117,6 +117,7 @@ fn pool_settings(model: &str, deployments: Vec<DeploymentId>, memory: u64, mode:
     PoolSettings {
         name: model.to_owned(),
         deployments,
+        fallbacks: Vec::new(),
         policy: routing::REGISTRY[0].name.to_owned(),
         discovery: capacity::REGISTRY[0].name.to_owned(),
         queue: QueueSettings { max_waiting: queue.max_waiting.min(most), ..queue },
