@@ -128,10 +128,11 @@ impl Recorder {
     }
 
     /// So many more.
-    pub fn add_many(&mut self, id: SeriesId, now: Nanos, count: f32) {
+    #[expect(clippy::cast_possible_truncation, reason = "what one event adds is small")]
+    pub fn add_many(&mut self, id: SeriesId, now: Nanos, count: f64) {
         let second = self.second(now);
         if let Some(value) = self.series[id.0 as usize].values.get_mut(second) {
-            *value += count;
+            *value += count as f32;
         }
     }
 

@@ -1,6 +1,6 @@
 //! Clients that send requests on their own account.
 
-use super::Surroundings;
+use super::{Surroundings, number_of};
 use super::curve::factor;
 use super::rollout::Rollout;
 use crate::Nanos;
@@ -37,6 +37,8 @@ struct Series {
     resubmitted: SeriesId,
     attempts: SeriesId,
     succeeded: SeriesId,
+    /// Seconds of work of those that succeeded.
+    work_done: SeriesId,
     /// Those that succeeded in the end, counted when they were sent.
     served: SeriesId,
     /// From their first attempt to their answer.
@@ -131,6 +133,7 @@ impl PopulationActor {
                 resubmitted: series("resubmitted"),
                 attempts: series("attempts"),
                 succeeded: series("succeeded"),
+                work_done: series("work_done"),
                 failed: series("failed"),
                 lost: series("lost"),
                 timeouts: series("timeouts"),
@@ -269,8 +272,9 @@ impl PopulationActor {
         live.outbound = None;
         if reply.is_success() {
             context.count(self.series.succeeded);
-            let sent = context.facts(live.request).arrived;
+            let Facts { arrived: sent, work, .. } = *context.facts(live.request);
             let now = context.now();
+            context.recorder().add_many(self.series.work_done, now, number_of(work) / 1e9);
             context.recorder().add(self.series.served, sent);
             context.recorder().span(self.series.took, now, now - sent);
             if self.settings.repeat_share > 0.0 && !live.is_repeat {

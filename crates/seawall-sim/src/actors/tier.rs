@@ -57,13 +57,13 @@ impl TierActor {
     }
 
     /// Once a second: how busy the second was that ends now, and how many requests are waiting or being served.
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "at most a second's milliseconds")]
+    #[expect(clippy::cast_precision_loss, reason = "at most a second's milliseconds")]
     fn sample(&mut self, context: &mut Context<'_>) {
         let now = context.now();
         let backlog = self.free_at.saturating_sub(now);
         let busy = (self.backlog + core::mem::take(&mut self.taken)).saturating_sub(backlog);
         self.backlog = backlog;
-        context.recorder().add_many(self.busy_ms, now.saturating_sub(1), (busy as f64 / 1e6) as f32);
+        context.recorder().add_many(self.busy_ms, now.saturating_sub(1), busy as f64 / 1e6);
         let each = self.service();
         let waiting = backlog.checked_div(each).map_or(0, |whole| whole + u64::from(!backlog.is_multiple_of(each)));
         context.level(self.queue, waiting as f64);

@@ -30,7 +30,7 @@ fn counts_levels_and_marks_are_kept() {
             prop_assert_eq!(recorder.count("a.one".to_owned()), one);
             for (at, value) in &moments {
                 recorder.add(one, *at);
-                recorder.add_many(many, *at, f32::from(*value));
+                recorder.add_many(many, *at, f64::from(*value));
                 recorder.set(level, *at, f64::from(*value));
                 recorder.raise(mark, f64::from(*value));
             }

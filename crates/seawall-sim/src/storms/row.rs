@@ -2,7 +2,7 @@
 
 use super::cell::{Cell, Router};
 use super::gate::{Bound, Gate};
-use super::judge::Outcome;
+use super::judge::{Outcome, recovery_of_all};
 use crate::actors::number;
 use serde::Serialize;
 
@@ -33,9 +33,9 @@ pub struct Row {
     pub p50_seconds: f64,
     /// Seconds to the answer of 99% of the good ones, mean.
     pub p99_seconds: f64,
-    /// Seconds until the goodput was back, mean; a seed on which it was not counts with the time looked at.
+    /// Seconds until the goodput of all seeds together was back; if it was not, the time looked at.
     pub recovery_seconds: f64,
-    /// The same of the worst seed.
+    /// The same of the worst single seed.
     pub worst_recovery_seconds: f64,
     /// Seeds on which the goodput did not come back.
     pub not_back: usize,
@@ -80,7 +80,7 @@ impl Row {
             client_attempts: mean(&|run| run.figures.client_attempts),
             p50_seconds: mean(&|run| run.figures.p50_seconds),
             p99_seconds: mean(&|run| run.figures.p99_seconds),
-            recovery_seconds: mean(&|run| run.figures.recovery()),
+            recovery_seconds: recovery_of_all(runs),
             worst_recovery_seconds: most(&|run| run.figures.recovery()),
             not_back: runs.iter().filter(|run| !run.figures.is_back()).count(),
             most_waiting: most(&|run| run.most_waiting),

@@ -1,6 +1,7 @@
 //! The scenario of a cell: the template, with the cell's servers, clients and trouble.
 
 use super::cell::{Cell, Clients, Length, Router, Storm};
+use super::gate;
 use super::oracle::{self, Capacity};
 use super::shape::{Shape, Trouble};
 use crate::actors::number_of;
@@ -35,6 +36,10 @@ pub struct Plan {
     pub capacity: Capacity,
     /// How long a client waits.
     pub patience: Nanos,
+    /// The mean work of a request.
+    pub work: Nanos,
+    /// The part of the oracle's good answers from which on goodput counts as back.
+    pub enough: f64,
     /// When the servers change, and when they are as before; where they stay so, the time at which they change, twice.
     pub troubles: Vec<(Nanos, Nanos)>,
     /// When the last request is sent.
@@ -75,13 +80,13 @@ impl Plan {
         }
         let troubles = times.iter().map(|(from, to)| (*from, if *to < end { *to } else { *from })).collect();
         let capacity = capacity_of(shape, &times);
-        let patience = shape.patience;
-        Ok(Self { scenario, populations, engines, capacity, patience, troubles, sent_until, end })
+        let (patience, work, enough) = (shape.patience, shape.service, gate::recovered(cell.law));
+        Ok(Self { scenario, populations, engines, capacity, patience, work, enough, troubles, sent_until, end })
     }
 
-    /// What the oracle is asked about.
-    pub(super) fn job(&self, sent: Nanos, work: Nanos) -> oracle::Job {
-        oracle::Job { sent, deadline: sent.saturating_add(self.patience), work }
+    /// What the oracle is asked about: a request of the mean work, since no router can know more of random work.
+    pub(super) fn job(&self, sent: Nanos) -> oracle::Job {
+        oracle::Job { sent, deadline: sent.saturating_add(self.patience), work: self.work }
     }
 }
 
