@@ -32,9 +32,9 @@ const NORMS: [f64; 5] = [-1.163_194, 0.0, 4.869_136, 40.923_418, 402.076_585];
 /// How far below the best a score can fall: what the past is worth.
 const DEPTH: f64 = 12.0;
 /// Completions after which a mean follows the last ones only.
-const MEMORY: f64 = 20.0;
+const MEMORY: f64 = 6.0;
 /// Completions before a mean says anything.
-const FIRST: f64 = 4.0;
+const FIRST: f64 = 2.0;
 /// ln(1/10 / 8): one service in ten is of another kind, spread evenly over eight units of the logarithm.
 const OTHER: f64 = -4.382;
 /// What an impossible completion costs beyond one of another kind.

@@ -11,11 +11,12 @@
 //! not first in, first out every rank occurs, and ranks would raise the window for ever. Where it has not, ranks are not
 //! believed for a while, and a half or a quarter of the window and half as much again are tried by the rate alone.
 //!
-//! At start: eight. A refusal bounds the window for ten seconds and longer ([`Roof`]). A brown-out that only slows the
+//! At start: eight, and more with time as long as nothing ends ([`Silence`]). A refusal bounds the window for ten seconds and longer ([`Roof`]). A brown-out that only slows the
 //! service leaves the number of slots, and so the window, as they are.
 
 use super::hypotheses::{Belief, Hypotheses, LARGEST, Line};
 use super::pace::{Pace, Roof, number, seconds, whole};
+use super::silence::Silence;
 use super::{Discovery, Ending, Hints, Moment};
 use crate::id::AttemptId;
 use crate::time::{Duration, Instant};
@@ -37,6 +38,8 @@ const SETTLED: f64 = 8.0;
 const RATE: usize = 24;
 /// A cut has cost throughput if the logarithm of the rate falls by this.
 const LOST: f64 = 0.55;
+/// After a cut it is looked upwards again so soon.
+const FIRST_RAISE: Duration = Duration::from_millis(500);
 const SHORTEST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(64);
 
@@ -50,6 +53,7 @@ pub(super) struct Likelihood {
     /// Completions since then with the window full.
     seen: f64,
     line: Line,
+    silence: Silence,
     hypotheses: Hypotheses,
     pace: Pace,
     roof: Roof,
@@ -58,6 +62,8 @@ pub(super) struct Likelihood {
     /// Completions in a row for which several sizes were likely and attempts took long.
     unsure: f64,
     raises: Pause,
+    /// The window without rises that no rank asked for.
+    base: f64,
     /// The rate and the residence to compare with, for a rise that no rank shows.
     usual: Option<(f64, f64)>,
     proof: Option<Proof>,
@@ -129,6 +135,7 @@ impl Likelihood {
             set: Instant::ZERO,
             seen: 0.0,
             line: Line::default(),
+            silence: Silence::default(),
             hypotheses: Hypotheses::default(),
             pace: Pace::default(),
             roof: Roof::default(),
@@ -136,6 +143,7 @@ impl Likelihood {
             dips: Pause::new(SHORTEST_PAUSE),
             unsure: 0.0,
             raises: Pause::new(Duration::from_secs(8)),
+            base: START,
             usual: None,
             proof: None,
             cut: None,
@@ -150,6 +158,8 @@ impl Likelihood {
 
     fn bound(&self, now: Instant) -> f64 {
         let window = self.dip.map_or(self.window, |dip| dip.window);
+        let doubled = window * f64::from(1_u32 << self.silence.doublings(now, self.patience));
+        let window = doubled.min(1.25 * LARGEST);
         f64::from(whole(window.min(self.roof.at(now))))
     }
 
@@ -179,8 +189,10 @@ impl Likelihood {
 
     fn decide(&mut self, now: Instant, in_flight: u32) {
         if now < self.ranks_from {
-            self.dip = None;
-            return self.try_by_rate(now);
+            (self.dip, self.cut) = (None, None);
+            // A line of another order raises ranks and never lowers them: that it is too much is believed.
+            let belief = self.hypotheses.belief(self.window, LIKELY, POSSIBLE);
+            return if self.comes_down(now, belief) { self.trial = None } else { self.try_by_rate(now) };
         }
         self.trial = None;
         if self.takes_back(now, in_flight) {
@@ -201,13 +213,22 @@ impl Likelihood {
         }
         if belief.window_or_more {
             self.grow(now, belief, spread);
-        } else if let Some(slots) = belief.highest {
+        } else if belief.highest.is_some() {
             self.proof = self.rate(RATE).map_or(self.proof, |rate| Some(Proof { window: self.window, rate }));
-            let to = above(slots);
-            if self.seen >= SETTLED && window > 1.15 * to {
-                self.cut_to(now, to.max(0.45 * window));
-            }
+            self.comes_down(now, belief);
         }
+    }
+
+    /// Down to a quarter above the largest number of slots that is not excluded, by half at most. Not while attempts take
+    /// little of the patience: then more than that costs next to nothing, and one cut too many costs capacity.
+    fn comes_down(&mut self, now: Instant, belief: Belief) -> bool {
+        let Some(to) = belief.highest.filter(|_| !belief.window_or_more).map(above) else { return false };
+        let is_long = self.pace.latest() > LONG * self.patience && self.takes(LONG);
+        let comes_down = self.seen >= SETTLED && self.window > 1.15 * to && is_long;
+        if comes_down {
+            self.cut_to(now, to.max(0.45 * self.window));
+        }
+        comes_down
     }
 
     /// No size below the window is likely: more.
@@ -218,7 +239,8 @@ impl Likelihood {
         }
         let sure = belief.lowest.is_none_or(|lowest| lowest >= 0.8 * self.window);
         let to = ceil(self.window * if sure { 2.0 } else { 1.4 });
-        self.set_window(now, to.min(roof));
+        self.base = to.min(roof);
+        self.set_window(now, self.base);
     }
 
     /// Whether growth so far has raised the rate.
@@ -245,8 +267,7 @@ impl Likelihood {
         if self.rate(64).is_some() {
             self.ranks_from = now + self.bar;
             self.bar = (self.bar * 4).min(Duration::from_mins(20));
-            self.trials.next = now;
-            self.set_window(now, proof.window);
+            self.trial_of(now, self.window / 2.0, rate);
         }
         false
     }
@@ -266,8 +287,8 @@ impl Likelihood {
         if !(risen || now >= self.raises.next) || self.takes(TOO_LONG) || !self.may_grow(now) {
             return false;
         }
-        let to = ceil(self.window * 1.4).min(self.roof.at(now));
-        if to <= self.window {
+        let to = (self.window * 1.4).max(self.window + 1.0).min(self.roof.at(now));
+        if to <= self.window || to > rate * TOO_LONG * self.patience {
             return false;
         }
         self.raises.double(now, LONGEST_PAUSE);
@@ -321,6 +342,12 @@ impl Likelihood {
             let from = self.cut.map_or(self.window, |cut| cut.from.max(self.window));
             self.cut = Some(Cut { from, rate, at: now, completed: 0.0, drained: false });
         }
+        // What has just become slower may be as fast as before in a moment, and a small window would not show it.
+        if window < 0.8 * self.base {
+            self.raises = Pause { next: now + FIRST_RAISE, length: FIRST_RAISE };
+        }
+        self.base = window;
+        self.silence.is_judged = true;
         self.set_window(now, window);
     }
 
@@ -350,28 +377,38 @@ impl Likelihood {
         lost
     }
 
-    /// Half of the window or less where attempts take long, else half as much again, judged by the rate alone.
+    /// Half of the window where attempts take long, else half as much again, judged by the rate alone.
     fn try_by_rate(&mut self, now: Instant) {
         let Some(rate) = self.rate_for_judgement() else { return };
-        if let Some(trial) = self.trial.take() {
-            let exponent = log(rate / trial.rate) / log(self.window / trial.from);
-            let stays = if self.window < trial.from { exponent < 0.4 } else { exponent > 0.5 };
-            if stays {
-                self.trials = Pause { next: now, length: Duration::from_secs(4) };
-            } else {
-                self.trials.double(now, Duration::from_secs(32));
-                self.set_window(now, trial.from);
+        let Some(trial) = self.trial.take() else {
+            let factor = if self.takes(LONG) { 0.5 } else { 1.5 };
+            if self.takes(TOO_LONG) || now >= self.trials.next {
+                self.trial_of(now, self.window * factor, rate);
             }
             return;
+        };
+        let exponent = log(rate / trial.rate) / log(self.window / trial.from);
+        let is_down = self.window < trial.from;
+        if (-0.3..1.5).contains(&exponent) {
+            if (exponent > 0.45) != is_down {
+                self.trials = Pause { next: now, length: Duration::from_secs(4) };
+                return;
+            }
+            // Half the window, and half the rate: what the ranks had asked for was needed.
+            if is_down {
+                self.ranks_from = now;
+                self.proof = Some(Proof { window: trial.from, rate: trial.rate });
+            }
         }
-        let down = self.takes(LONG);
-        let urgent = self.takes(TOO_LONG);
-        let factor = if urgent { 0.25 } else { 0.5 };
-        let to = if down { floor(self.window * factor).max(1.0) } else { ceil(self.window * 1.5) };
-        let to = to.min(self.roof.at(now));
-        if (urgent || now >= self.trials.next) && (to - self.window).abs() > 0.5 {
+        self.trials.double(now, Duration::from_secs(32));
+        self.set_window(now, trial.from);
+    }
+
+    fn trial_of(&mut self, now: Instant, window: f64, rate: f64) {
+        let to = whole(window.min(self.roof.at(now)));
+        if to != whole(self.window) {
             self.trial = Some(Trial { from: self.window, rate });
-            self.set_window(now, to);
+            self.set_window(now, f64::from(to));
         }
     }
 }
@@ -384,13 +421,27 @@ fn above(slots: f64) -> f64 {
 impl Discovery for Likelihood {
     fn started(&mut self, moment: Moment, attempt: AttemptId) {
         self.line.send(moment.now, attempt, moment.in_flight);
+        self.silence.judge(moment.in_flight);
+        if f64::from(moment.in_flight) >= self.bound(moment.now) {
+            self.silence.full(moment.now);
+        }
+    }
+
+    fn first_byte(&mut self, moment: Moment, attempt: AttemptId) {
+        self.silence.answers(attempt, moment.in_flight);
     }
 
     fn ended(&mut self, moment: Moment, attempt: AttemptId, how: Ending) {
         let now = moment.now;
         let Some((flight, rank)) = self.line.leave(now, attempt) else { return };
+        let stretched = self.bound(now);
+        let is_judged = self.silence.is_judged;
+        self.silence.over(attempt);
         match how {
             Ending::Completed => {
+                if !is_judged && stretched > self.window {
+                    self.set_window(now, stretched);
+                }
                 self.pace.complete(now, seconds(now.since(flight.sent)));
                 self.hypotheses.complete(now, &flight, rank, self.pace.residence());
                 let beside = f64::from(moment.in_flight) + 1.0;
@@ -404,6 +455,7 @@ impl Discovery for Likelihood {
             Ending::Throttled => {
                 let roof = self.roof.refuse(now, moment.in_flight);
                 self.dip = None;
+                self.silence.is_judged = true;
                 self.set_window(now, self.window.min(roof));
             }
             Ending::Failed | Ending::Abandoned => {}
@@ -415,7 +467,7 @@ impl Discovery for Likelihood {
     }
 
     fn rises_at(&self, now: Instant) -> Option<Instant> {
-        self.roof.lifts(now)
+        self.roof.lifts(now).or_else(|| self.silence.rises_at(now, self.patience))
     }
 
     fn window(&self) -> Option<u32> {

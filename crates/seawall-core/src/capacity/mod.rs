@@ -20,6 +20,7 @@ mod hypotheses;
 mod likelihood;
 mod order;
 mod pace;
+mod silence;
 
 use crate::classify::AttemptEnd;
 use crate::id::AttemptId;
@@ -126,14 +127,14 @@ pub struct Entry {
 /// Every method of discovery; the first one is the default.
 pub const REGISTRY: &[Entry] = &[
     Entry {
-        name: "ceiling",
-        summary: "no bound but, for a while after a refusal, what was in flight when it came",
-        make: |_| Box::new(ceiling::Ceiling::default()),
-    },
-    Entry {
         name: "likelihood",
         summary: "the numbers of slots that explain when attempts completed, and a window a quarter above them",
         make: |hints| Box::new(likelihood::Likelihood::new(hints)),
+    },
+    Entry {
+        name: "ceiling",
+        summary: "no bound but, for a while after a refusal, what was in flight when it came",
+        make: |_| Box::new(ceiling::Ceiling::default()),
     },
     Entry {
         name: "first_byte",

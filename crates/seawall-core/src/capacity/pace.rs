@@ -16,6 +16,7 @@ const LONGEST_ROOF: Duration = Duration::from_secs(320);
 pub(super) struct Pace {
     done: VecDeque<Instant>,
     residence: f64,
+    latest: f64,
 }
 
 impl Pace {
@@ -23,6 +24,7 @@ impl Pace {
     pub(super) fn complete(&mut self, now: Instant, residence: f64) {
         let weight = if self.done.is_empty() { 1.0 } else { 1.0 / 12.0 };
         self.residence += (residence - self.residence) * weight;
+        self.latest = residence;
         if self.done.len() == REMEMBERED {
             self.done.pop_front();
         }
@@ -32,6 +34,11 @@ impl Pace {
     /// From sending to the end, in seconds, over about the last dozen.
     pub(super) const fn residence(&self) -> f64 {
         self.residence
+    }
+
+    /// That of the last one.
+    pub(super) const fn latest(&self) -> f64 {
+        self.latest
     }
 
     /// Completions per second since a window that was set at `set` has shown its effect, which takes a residence; from

@@ -128,7 +128,8 @@ fn likelihood_follows_a_step_within_ten_seconds() {
             upstream.slots = after;
             upstream.run(at(40));
             let window = upstream.middle_window();
-            assert!((after..=3 * after).contains(&window), "{law:?}, {before} to {after} slots: {window}");
+            // One more at a time is how it is looked upwards from a small window.
+            assert!((after..=3 * after + 1).contains(&window), "{law:?}, {before} to {after} slots: {window}");
         }
     }
 }

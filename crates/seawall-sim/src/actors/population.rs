@@ -1,8 +1,8 @@
 //! Clients that send requests on their own account.
 
-use super::{Surroundings, number_of};
 use super::curve::factor;
 use super::rollout::Rollout;
+use super::{Surroundings, number_of};
 use crate::Nanos;
 use crate::calls::{ActorId, Call, CallId, Facts, Reply, RequestId};
 use crate::checkers::UnderWay;

@@ -75,7 +75,7 @@ pub struct Figures {
     pub looked_at_seconds: Vec<f64>,
     /// The run by seconds.
     #[serde(skip)]
-    pub(super) course: Course,
+    pub course: Course,
 }
 
 /// What came of one run of a cell in the simulator.
@@ -173,7 +173,6 @@ pub(super) fn judge(cell: Cell, plan: &Plan, recorder: &Recorder, trace: Trace) 
         events: trace.events,
         trace_hash: format!("{:016x}", trace.hash),
         violations: trace.violations,
-        course,
     })
 }
 
@@ -224,7 +223,7 @@ fn looked_at(plan: &Plan) -> Vec<(usize, usize)> {
 
 /// A run by seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Course {
+pub struct Course {
     /// The part of what is expected that counts as recovered.
     enough: f64,
     /// Good answers, when they were given.

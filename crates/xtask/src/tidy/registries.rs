@@ -27,7 +27,11 @@ pub const REGISTRIES: &[Registry] = &[
         folder: "crates/seawall-core/src/capacity",
         file: "crates/seawall-core/src/capacity/mod.rs",
         // What happened, and what it says about the slots: for the methods with a window.
-        shared: &["crates/seawall-core/src/capacity/pace.rs", "crates/seawall-core/src/capacity/hypotheses.rs"],
+        shared: &[
+            "crates/seawall-core/src/capacity/pace.rs",
+            "crates/seawall-core/src/capacity/hypotheses.rs",
+            "crates/seawall-core/src/capacity/silence.rs",
+        ],
     },
 ];
 

@@ -171,9 +171,10 @@ fn row(
         }
     }
     let figures = plan.judge(Seen {
-        requests: calls.sent.iter().map(|sent| (*sent, job.cell.shape.service)).collect(),
+        requests: calls.sent,
         good: number(calls.answered.len() as u64),
         done,
+        worked: Vec::new(),
         running: watch.running,
         upstream: number(counts.requests),
         most_upstream: number(counts.most),
