@@ -77,11 +77,11 @@ fn the_same_seed_gives_the_same_world_and_the_same_run() {
 /// A judge that never finds anything would let every world live.
 #[test]
 fn a_world_that_does_not_live_again_is_told() {
-    let mut plan = Plan::new(645);
+    let mut plan = Plan::new(671);
     let lasts = plan.text.replace("change = { down = false }", "change = { down = true }");
     assert_ne!(plan.text, lasts);
     plan.text = lasts;
     let report = plan.run();
-    assert_eq!(report.seed, 645);
+    assert_eq!(report.seed, 671);
     assert!(report.failures.iter().any(|failure| failure.contains("succeed after the faults")), "{report:?}");
 }
