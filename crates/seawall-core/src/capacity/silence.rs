@@ -2,16 +2,16 @@
 //!
 //! Ranks and rates come with completions; answers of minutes give none for minutes, and what waits behind a window that
 //! was set at less work would wait for them in vain. So a window that has been full for a while without an end doubles,
-//! and doubles again. As long as nothing has ever shown that the window is large enough, that takes half a second each;
-//! afterwards a third of the callers' patience, since a brown-out is silent too. Where some answers have begun and a good
-//! part has not, the others wait upstream: then it stays.
+//! and doubles again. As long as nothing has ever shown that the window is large enough, that takes two seconds each, or a
+//! sixth of the callers' patience; afterwards a third of it, since a brown-out is silent too. Where some answers have
+//! begun and a good part has not, the others wait upstream: then it stays.
 
 use crate::id::AttemptId;
 use crate::time::{Duration, Instant};
 use alloc::collections::BTreeSet;
 
 /// The first doublings, where patience is long.
-const UNJUDGED: Duration = Duration::from_millis(500);
+const UNJUDGED: Duration = Duration::from_secs(2);
 /// A good part waits if less than this share of those in flight is being answered.
 const NEARLY_ALL: f64 = 0.8;
 /// More doublings than any window takes.
@@ -71,7 +71,7 @@ impl Silence {
         if self.is_judged {
             return Duration::from_secs_f64((patience / 3.0).clamp(0.5, 1e6));
         }
-        UNJUDGED.min(Duration::from_secs_f64((patience / 20.0).clamp(0.01, 1.0)))
+        UNJUDGED.min(Duration::from_secs_f64((patience / 6.0).clamp(0.01, 1e6)))
     }
 }
 
@@ -86,15 +86,15 @@ mod tests {
     }
 
     #[test]
-    fn a_full_window_doubles_each_half_second_until_something_ends() {
+    fn a_full_window_doubles_each_two_seconds_until_something_ends() {
         let mut silence = Silence::default();
         assert_eq!((doubled(&silence, 9_000), silence.rises_at(Instant::ZERO, PATIENCE)), (0, None));
         silence.full(Instant::from_millis(1_000));
         silence.full(Instant::from_millis(1_400));
-        assert_eq!([1_499, 1_500, 2_000, 3_000].map(|at| doubled(&silence, at)), [0, 1, 2, 4]);
-        assert_eq!(silence.rises_at(Instant::from_millis(1_500), PATIENCE), Some(Instant::from_millis(2_000)));
+        assert_eq!([2_999, 3_000, 5_000, 9_000].map(|at| doubled(&silence, at)), [0, 1, 2, 4]);
+        assert_eq!(silence.rises_at(Instant::from_millis(3_000), PATIENCE), Some(Instant::from_millis(5_000)));
         silence.over(AttemptId(1));
-        assert_eq!(doubled(&silence, 3_000), 0);
+        assert_eq!(doubled(&silence, 9_000), 0);
     }
 
     #[test]
@@ -115,6 +115,6 @@ mod tests {
         for attempt in 4..7 {
             silence.answers(AttemptId(attempt), 8);
         }
-        assert_eq!(doubled(&silence, 500), 1);
+        assert_eq!(doubled(&silence, 2_000), 1);
     }
 }
