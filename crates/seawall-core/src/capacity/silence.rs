@@ -3,8 +3,8 @@
 //! Ranks and rates come with completions; answers of minutes give none for minutes, and what waits behind a window that
 //! was set at less work would wait for them in vain. So a window that has been full for a while without an end doubles,
 //! and doubles again. As long as nothing has ever shown that the window is large enough, that takes two seconds each, or a
-//! sixth of the callers' patience; afterwards a third of it, since a brown-out is silent too. Where some answers have
-//! begun and a good part has not, the others wait upstream: then it stays.
+//! sixth of the callers' patience; afterwards a third of it, since a brown-out is silent too. Where nearly all answers have
+//! begun, half a second is enough at first; where some have and a good part has not, the others wait upstream: it stays.
 
 use crate::id::AttemptId;
 use crate::time::{Duration, Instant};
@@ -12,6 +12,8 @@ use alloc::collections::BTreeSet;
 
 /// The first doublings, where patience is long.
 const UNJUDGED: Duration = Duration::from_secs(2);
+/// The same where nearly all that is in flight is being answered.
+const ANSWERED: Duration = Duration::from_millis(500);
 /// A good part waits if less than this share of those in flight is being answered.
 const NEARLY_ALL: f64 = 0.8;
 /// More doublings than any window takes.
@@ -25,6 +27,8 @@ pub(super) struct Silence {
     answering: BTreeSet<AttemptId>,
     /// Whether some wait upstream although others are being answered.
     waits_upstream: bool,
+    /// Whether nearly all are being answered.
+    is_answered: bool,
     /// Whether anything has shown that a window is large enough.
     pub(super) is_judged: bool,
 }
@@ -44,7 +48,8 @@ impl Silence {
     /// An attempt was sent as number `in_flight` of those in flight.
     pub(super) fn judge(&mut self, in_flight: u32) {
         let answering = f64::from(u32::try_from(self.answering.len()).unwrap_or(u32::MAX));
-        self.waits_upstream = answering > 0.0 && answering < NEARLY_ALL * f64::from(in_flight);
+        self.is_answered = answering > 0.0 && answering >= NEARLY_ALL * f64::from(in_flight);
+        self.waits_upstream = answering > 0.0 && !self.is_answered;
     }
 
     /// An attempt ended.
@@ -71,7 +76,8 @@ impl Silence {
         if self.is_judged {
             return Duration::from_secs_f64((patience / 3.0).clamp(0.5, 1e6));
         }
-        UNJUDGED.min(Duration::from_secs_f64((patience / 6.0).clamp(0.01, 1e6)))
+        let longest = if self.is_answered { ANSWERED } else { UNJUDGED };
+        longest.min(Duration::from_secs_f64((patience / 6.0).clamp(0.01, 1e6)))
     }
 }
 
@@ -115,6 +121,6 @@ mod tests {
         for attempt in 4..7 {
             silence.answers(AttemptId(attempt), 8);
         }
-        assert_eq!(doubled(&silence, 2_000), 1);
+        assert_eq!([499, 500, 1_000].map(|at| doubled(&silence, at)), [0, 1, 2]);
     }
 }
