@@ -421,14 +421,14 @@ fn above(slots: f64) -> f64 {
 impl Discovery for Likelihood {
     fn started(&mut self, moment: Moment, attempt: AttemptId) {
         self.line.send(moment.now, attempt, moment.in_flight);
-        self.silence.judge(moment.in_flight);
+        self.silence.judge(moment.now, moment.in_flight);
         if f64::from(moment.in_flight) >= self.bound(moment.now) {
             self.silence.full(moment.now);
         }
     }
 
     fn first_byte(&mut self, moment: Moment, attempt: AttemptId) {
-        self.silence.answers(attempt, moment.in_flight);
+        self.silence.answers(moment.now, attempt, moment.in_flight);
     }
 
     fn ended(&mut self, moment: Moment, attempt: AttemptId, how: Ending) {
@@ -467,7 +467,7 @@ impl Discovery for Likelihood {
     }
 
     fn rises_at(&self, now: Instant) -> Option<Instant> {
-        self.roof.lifts(now).or_else(|| self.silence.rises_at(now, self.patience))
+        [self.roof.lifts(now), self.silence.rises_at(now, self.patience)].into_iter().flatten().min()
     }
 
     fn window(&self) -> Option<u32> {

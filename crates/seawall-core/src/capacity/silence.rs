@@ -40,16 +40,21 @@ impl Silence {
     }
 
     /// An answer began.
-    pub(super) fn answers(&mut self, attempt: AttemptId, in_flight: u32) {
+    pub(super) fn answers(&mut self, now: Instant, attempt: AttemptId, in_flight: u32) {
         self.answering.insert(attempt);
-        self.judge(in_flight);
+        self.judge(now, in_flight);
     }
 
     /// An attempt was sent as number `in_flight` of those in flight.
-    pub(super) fn judge(&mut self, in_flight: u32) {
+    pub(super) fn judge(&mut self, now: Instant, in_flight: u32) {
+        let was_answered = self.is_answered;
         let answering = f64::from(u32::try_from(self.answering.len()).unwrap_or(u32::MAX));
         self.is_answered = answering > 0.0 && answering >= NEARLY_ALL * f64::from(in_flight);
         self.waits_upstream = answering > 0.0 && !self.is_answered;
+        if self.is_answered && !was_answered {
+            // The shorter time begins now: a window never grows at a moment that nobody was told to wake up at.
+            self.since = self.since.map(|_| now);
+        }
     }
 
     /// An attempt ended.
@@ -115,11 +120,11 @@ mod tests {
         let mut silence = Silence::default();
         silence.full(Instant::ZERO);
         for attempt in 0..4 {
-            silence.answers(AttemptId(attempt), 8);
+            silence.answers(Instant::ZERO, AttemptId(attempt), 8);
         }
         assert_eq!((doubled(&silence, 5_000), silence.rises_at(Instant::ZERO, PATIENCE)), (0, None));
         for attempt in 4..7 {
-            silence.answers(AttemptId(attempt), 8);
+            silence.answers(Instant::ZERO, AttemptId(attempt), 8);
         }
         assert_eq!([499, 500, 1_000].map(|at| doubled(&silence, at)), [0, 1, 2]);
     }

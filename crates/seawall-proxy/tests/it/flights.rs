@@ -103,7 +103,9 @@ async fn f07_a_thousand_recognised_repeats_are_one_run_and_get_one_answer() {
 async fn f07_a_thousand_unmarked_requests_that_are_the_same_are_a_thousand_runs() {
     let open = watch::Sender::new(false);
     let upstream = held(&open).await;
-    let plane = Setup::m(&[upstream.address]).start().await;
+    // A thousand at once with no answer: no window of a new deployment is so large.
+    let unbounded = "discovery = \"ceiling\"";
+    let plane = Setup::new().model("m", unbounded, &[upstream.address]).start().await;
     let mut all = clients(&plane, 1_000, &ask("", CHAT)).await;
     upstream.called(1_000).await;
     open.send_replace(true);
