@@ -9,10 +9,11 @@
 //! Every move is checked by the rate of completions. A cut that loses a third of it is taken back. Growth to four times
 //! (to twice, where attempts take a tenth of the callers' patience already) has to have raised it: behind a line that is
 //! not first in, first out every rank occurs, and ranks would raise the window for ever. Where it has not, ranks are not
-//! believed for a while, and a half or a quarter of the window and half as much again are tried by the rate alone.
+//! believed for a while where they ask for more, and half of the window and half as much again are tried by the rate.
 //!
-//! At start: eight, and more with time as long as nothing ends ([`Silence`]). A refusal bounds the window for ten seconds and longer ([`Roof`]). A brown-out that only slows the
-//! service leaves the number of slots, and so the window, as they are.
+//! At start: eight, and more with time as long as nothing ends ([`Silence`]). A refusal bounds the window for ten seconds
+//! and longer ([`Roof`]). A brown-out that only slows the service leaves the number of slots, and so the window, as they
+//! are.
 
 use super::hypotheses::{Belief, Hypotheses, LARGEST, Line};
 use super::pace::{Pace, Roof, number, seconds, whole};

@@ -171,7 +171,8 @@ impl Engine {
         }
     }
 
-    /// Refuses for want of capacity, unless another model can serve it. The wait is never shorter than what is left of the waits that upstreams stated.
+    /// Refuses for want of capacity, unless another model can serve it. The wait is never shorter than what is left of the
+    /// waits that upstreams stated.
     pub(super) fn refuse_busy(&mut self, now: Instant, request: RequestId, wait: Option<Duration>) {
         if self.spills_over(now, request) {
             return;
