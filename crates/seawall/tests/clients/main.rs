@@ -3,12 +3,14 @@
 //! `cargo xtask test` installs the clients and tells the tests where they are.
 #![expect(clippy::panic, reason = "what a test helper does not find fails the test that asked for it")]
 
+mod contract;
 mod leaving;
 #[path = "../program/process.rs"]
 #[expect(dead_code, reason = "shared with the tests of the program, which use more of it")]
 mod process;
 mod real_server;
 mod sdks;
+mod upstream;
 
 use std::path::PathBuf;
 use std::process::Command;
