@@ -8,6 +8,7 @@
 //! Requests that can go to the same deployments, and are paid for alike, stand in one lane. When there is no room for the
 //! head of a lane there is none for the rest of it, so letting go looks at heads only, however many wait.
 
+use crate::cost::Work;
 use crate::id::{DeploymentId, RequestId, TenantId};
 use crate::settings::Criticality;
 use crate::time::{Duration, Instant};
@@ -81,10 +82,11 @@ pub struct Turn {
 /// Requests that wait for a deployment with room.
 #[derive(Clone, Debug, Default)]
 pub struct Queue {
-    lanes: BTreeMap<Lane, BTreeMap<Place, RequestId>>,
+    lanes: BTreeMap<Lane, BTreeMap<Place, (RequestId, Work)>>,
     /// How many of a class are due in a step of time.
     due: BTreeMap<(Criticality, u64), usize>,
     len: usize,
+    work: Work,
 }
 
 impl Queue {
@@ -98,15 +100,22 @@ impl Queue {
         self.len == 0
     }
 
+    /// The work of all that waits.
+    pub const fn work(&self) -> Work {
+        self.work
+    }
+
     /// How many of a more important class, or of the same class and due no later, wait: those go before a newcomer of that
     /// place. Exact to a quarter of a second of due time.
     pub fn ahead_of(&self, place: Place) -> usize {
         self.due.range(..=step(place)).map(|(_, count)| count).sum()
     }
 
-    /// Puts a request in its place.
-    pub fn insert(&mut self, lane: Lane, place: Place, request: RequestId) {
-        if self.lanes.entry(lane).or_default().insert(place, request).is_none() {
+    /// Puts a request, and the work that it is thought to be, in its place.
+    pub fn insert(&mut self, lane: Lane, place: Place, request: RequestId, work: Work) {
+        let before = self.lanes.entry(lane).or_default().insert(place, (request, work));
+        self.work = self.work.minus(before.map_or(Work::ZERO, |(_, work)| work)).plus(work);
+        if before.is_none() {
             self.len += 1;
             *self.due.entry(step(place)).or_default() += 1;
         }
@@ -115,13 +124,12 @@ impl Queue {
     /// Takes a request out; `false` where it did not wait there.
     pub fn remove(&mut self, lane: Lane, place: Place) -> bool {
         let Some(waiting) = self.lanes.get_mut(&lane) else { return false };
-        if waiting.remove(&place).is_none() {
-            return false;
-        }
+        let Some((_, work)) = waiting.remove(&place) else { return false };
         if waiting.is_empty() {
             self.lanes.remove(&lane);
         }
         self.len -= 1;
+        self.work = self.work.minus(work);
         if let Some(count) = self.due.get_mut(&step(place)) {
             *count -= 1;
             if *count == 0 {
@@ -136,8 +144,8 @@ impl Queue {
         let waiting = self.lanes.get(&lane)?;
         let class = waiting.first_key_value()?.0.criticality;
         let place = |bound, due, sequence| Place { criticality: class, bound, due, sequence };
-        let mut safe: Option<(&Place, &RequestId)> = None;
-        let mut left: Option<(&Place, &RequestId)> = None;
+        let mut safe: Option<(&Place, &(RequestId, Work))> = None;
+        let mut left = None;
         for bound in [Bound::Deadline, Bound::Patience] {
             let last = place(bound, Instant::MAX, u64::MAX);
             let still_safe = waiting.range(place(bound, now + headroom.of(bound), 0)..=last).next();
@@ -145,7 +153,7 @@ impl Queue {
             safe = still_safe.into_iter().chain(safe).min_by_key(|(place, _)| (place.due, place.sequence));
             left = most_left.into_iter().chain(left).max_by_key(|(place, _)| (place.due, place.sequence));
         }
-        let (place, request) = safe.or(left)?;
+        let (place, (request, _)) = safe.or(left)?;
         let (is_unsafe, due) = (safe.is_none(), place.due.as_nanos());
         let key = if is_unsafe { u64::MAX - due } else { due };
         Some((Turn { criticality: class, is_unsafe, key, sequence: place.sequence }, *place, *request))
@@ -184,13 +192,14 @@ mod tests {
             left.push(request.0);
         }
         assert!(queue.is_empty() && queue.due.is_empty());
+        assert_eq!(queue.work(), Work::ZERO);
         left
     }
 
     fn with(places: &[Place]) -> Queue {
         let mut queue = Queue::default();
         for place in places {
-            queue.insert(LANE, *place, RequestId(place.sequence));
+            queue.insert(LANE, *place, RequestId(place.sequence), Work::from_thousandths(place.sequence));
         }
         queue
     }
@@ -226,11 +235,12 @@ mod tests {
     fn a_place_is_taken_once_and_left_once_and_lanes_are_apart() {
         let other = Lane { boundary: 1, ..LANE };
         let mut queue = with(&[patient(1, 1)]);
-        queue.insert(LANE, patient(1, 1), RequestId(1));
-        queue.insert(other, patient(1, 2), RequestId(2));
-        assert_eq!((queue.len(), queue.lanes().count()), (2, 2));
+        queue.insert(LANE, patient(1, 1), RequestId(1), Work::from_thousandths(5));
+        queue.insert(other, patient(1, 2), RequestId(2), Work::from_thousandths(7));
+        assert_eq!((queue.len(), queue.lanes().count(), queue.work().thousandths()), (2, 2, 12));
         assert!(!queue.remove(other, patient(1, 1)));
         assert!(queue.remove(LANE, patient(1, 1)) && !queue.remove(LANE, patient(1, 1)));
+        assert_eq!(queue.work().thousandths(), 7);
         assert_eq!(queue.lanes().collect::<Vec<_>>(), [other]);
         assert_eq!(queue.head(Instant::ZERO, Headroom::default(), LANE), None);
     }

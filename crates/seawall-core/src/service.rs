@@ -5,9 +5,8 @@
 //! time: the mean lets too many answers come late, and the 99th percentile of so few is their maximum, which
 //! empties the line after a slow answer (measured in the prototype of this engine).
 
+use crate::latest::Latest;
 use crate::time::Duration;
-use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 
 /// Answers that are remembered: enough for a ninth decile, few enough to follow a change.
 const KEPT: usize = 64;
@@ -18,23 +17,12 @@ const MARGIN: Duration = Duration::from_millis(50);
 
 /// The times from dispatch to the first byte of the last answers.
 #[derive(Clone, Debug, Default)]
-pub struct ServiceTimes {
-    latest: VecDeque<Duration>,
-    sorted: Vec<Duration>,
-}
+pub struct ServiceTimes(Latest<Duration, KEPT>);
 
 impl ServiceTimes {
     /// An answer began `time` after its dispatch.
     pub fn observe(&mut self, time: Duration) {
-        if self.latest.len() == KEPT
-            && let Some(oldest) = self.latest.pop_front()
-            && let Ok(at) = self.sorted.binary_search(&oldest)
-        {
-            self.sorted.remove(at);
-        }
-        self.latest.push_back(time);
-        let at = self.sorted.partition_point(|other| *other <= time);
-        self.sorted.insert(at, time);
+        self.0.observe(time);
     }
 
     /// What is left of the time to an answer's limit when it has to be sent, so that nine of ten come in time. Zero while
@@ -55,11 +43,7 @@ impl ServiceTimes {
     }
 
     fn quantile(&self, part: usize, of: usize) -> Option<Duration> {
-        let count = self.sorted.len();
-        if count < FEWEST {
-            return None;
-        }
-        self.sorted.get((count * part).div_ceil(of) - 1).copied()
+        if self.0.len() < FEWEST { None } else { self.0.quantile(part, of) }
     }
 }
 
@@ -84,6 +68,6 @@ mod tests {
         for _ in 0..64 {
             times.observe(Duration::from_millis(7));
         }
-        assert_eq!((times.headroom(), times.sorted.len()), (Duration::from_millis(57), 64));
+        assert_eq!((times.headroom(), times.0.len()), (Duration::from_millis(57), 64));
     }
 }

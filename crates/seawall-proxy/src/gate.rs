@@ -11,6 +11,7 @@ use http::uri::PathAndQuery;
 use http::{HeaderMap, StatusCode};
 use hyper::body::Incoming;
 use seawall_config::{Config, Family};
+use seawall_core::cost::Demand;
 use seawall_core::engine::{Arrival, Identity};
 use seawall_core::id::{PoolId, RequestId, TenantId};
 use seawall_core::outcome::Outcome;
@@ -22,6 +23,9 @@ use seawall_wire::{fingerprint, headers, models};
 
 /// Model names are cut to this many characters where they are shown.
 const SHOWN_MODEL_CHARACTERS: usize = 100;
+
+/// Bytes of text for one token, as is usual for English text and code.
+const BYTES_PER_TOKEN: u64 = 4;
 
 /// The date of models in lists: they have none here, and a fixed one keeps the list the same over restarts.
 const CREATED: u64 = 1_700_000_000;
@@ -92,7 +96,8 @@ pub async fn take(
     record.model = Some(shown(&asked.model).into());
     record.stream = asked.facts.stream;
     let identity = identity(app, head, &Known { tenant, pool: asked.pool, body: &body }, &signals);
-    let arrival = Arrival { identity: Some(identity), ..arrival(app, tenant, asked.pool, &signals) };
+    let demand = demand(route.endpoint, &asked.facts);
+    let arrival = Arrival { identity: Some(identity), demand, ..arrival(app, tenant, asked.pool, &signals) };
     Ok(Taken::Inference(Box::new(Inference {
         model: asked.model,
         endpoint: route.endpoint,
@@ -112,6 +117,22 @@ fn arrival(app: &App, tenant: TenantId, pool: PoolId, signals: &ClientSignals<'_
         deadline: signals.deadline.map(|span| app.clock().now() + span),
         patience: signals.patience,
         identity: None,
+        demand: Demand::default(),
+    }
+}
+
+/// What a request asks its model to do. Nobody has counted the tokens of its input yet: they are reckoned from the length
+/// of what the model reads.
+fn demand(endpoint: Endpoint, facts: &BodyFacts) -> Demand {
+    match endpoint {
+        // Counting is no work of a model.
+        Endpoint::CountTokens => Demand { max_output_tokens: Some(0), ..Demand::default() },
+        _ => Demand {
+            input_tokens: facts.input_bytes.div_ceil(BYTES_PER_TOKEN),
+            input_is_estimated: true,
+            max_output_tokens: if endpoint == Endpoint::Embeddings { Some(0) } else { facts.max_output_tokens },
+            answers: u32::try_from(facts.choices).unwrap_or(u32::MAX),
+        },
     }
 }
 

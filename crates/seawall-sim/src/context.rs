@@ -243,6 +243,12 @@ impl Context<'_> {
         self.core.recorder.add(series, now);
     }
 
+    /// So many more in a series of counts.
+    pub fn count_many(&mut self, series: SeriesId, count: f64) {
+        let now = self.core.now;
+        self.core.recorder.add_many(series, now, count);
+    }
+
     /// The level of a series from now on.
     pub fn level(&mut self, series: SeriesId, level: f64) {
         let now = self.core.now;

@@ -13,6 +13,7 @@
 use super::{Deadline, Engine, Join, Live, Output, Phase, Respond};
 use crate::advice::{self, Form, Wait};
 use crate::classify::AttemptEnd;
+use crate::cost::Cost;
 use crate::engine::io::{Arrival, Identity};
 use crate::id::{PoolId, RequestId};
 use crate::outcome::Outcome;
@@ -182,9 +183,9 @@ impl Engine {
         let Some(live) = self.requests.get_mut(&flight) else { return };
         live.deadline = deadline;
         live.place = live.place_in_line(now);
-        let (pool, place) = (live.pool, live.place);
-        let pool = &mut self.pools[pool.index()];
-        pool.queue.insert(lane, place, flight);
+        let place = live.place;
+        let pool = &mut self.pools[live.pool.index()];
+        pool.queue.insert(lane, place, flight, live.account.expected(live.tenant, &pool.ledger));
         let expires = place.due - pool.least_left(place.bound);
         self.await_expiry(now, flight, expires);
     }
@@ -206,7 +207,8 @@ impl Engine {
         live.leader = false;
         let queued = live.queued + live.waits_since().map_or(Duration::ZERO, |since| now.since(since));
         let (attempts, deployment) = (live.attempts, live.last);
-        let respond = Respond { attempts, deployment, queued, ..Respond::plain(flight, Outcome::ClientGone) };
+        let cost = live.cost_so_far(&self.pools[live.pool.index()].ledger);
+        let respond = Respond { attempts, deployment, queued, cost, ..Respond::plain(flight, Outcome::ClientGone) };
         self.respond(respond);
         self.is_left(now, flight);
     }
@@ -342,7 +344,7 @@ impl Engine {
         for request in waiters {
             self.flights.waiters.remove(&(flight, request));
             let since = self.flights.joined.remove(&request).map_or(now, |(_, since)| since);
-            self.respond(Respond { request, queued: now.since(since), ..*respond });
+            self.respond(Respond { request, queued: now.since(since), cost: Cost::NONE, ..*respond });
         }
     }
 

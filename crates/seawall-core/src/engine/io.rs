@@ -2,6 +2,7 @@
 
 use crate::advice::Form;
 use crate::classify::AttemptEnd;
+use crate::cost::{Cost, Demand, Used};
 use crate::id::{DeploymentId, PoolId, RequestId, TenantId};
 use crate::outcome::Outcome;
 use crate::permit::AttemptPermit;
@@ -25,6 +26,8 @@ pub struct Arrival {
     pub patience: Option<Duration>,
     /// What tells whether it asks for the same as another one; `None`: it never does.
     pub identity: Option<Identity>,
+    /// What it asks a model to do.
+    pub demand: Demand,
 }
 
 /// What tells whether two arrivals ask for the same, and what a client says about that itself.
@@ -54,6 +57,9 @@ pub enum Input {
     Mirrored(Arrival, DeploymentId),
     /// The attempt of this flight with this number got an answer that is being relayed: there is no further one.
     AttemptHeaders(RequestId, u32),
+    /// The attempt of this flight with this number has used so much until now. The last word before its end is what it
+    /// is settled with; without one the estimate stands.
+    Used(RequestId, u32, Used),
     /// The attempt of this flight with this number ended. Its number is its epoch (law 3): where a later attempt runs, or
     /// none, this is ignored.
     AttemptEnded(RequestId, u32, AttemptEnd),
@@ -150,13 +156,16 @@ pub struct Respond {
     /// The first thing that enforcing would have done to an observed request; `None` where it would have done nothing,
     /// and for every enforced request.
     pub observed: Option<Verdict>,
+    /// What its attempts have cost; of one that runs on without it, what it has cost until now. Nothing where it joined
+    /// another one.
+    pub cost: Cost,
 }
 
 impl Respond {
     /// An ending without an attempt, a wait or advice.
     pub(super) const fn plain(request: RequestId, outcome: Outcome) -> Self {
         let (form, deployment, observed) = (None, None, None);
-        Self { request, outcome, form, attempts: 0, deployment, queued: Duration::ZERO, observed }
+        Self { request, outcome, form, attempts: 0, deployment, queued: Duration::ZERO, observed, cost: Cost::NONE }
     }
 }
 

@@ -35,7 +35,7 @@ impl Engine {
             let wait = opens.map(|opens| opens.since(now));
             return self.refuse_busy(now, request, wait);
         }
-        pool.queue.insert(lane, live.place, request);
+        pool.queue.insert(lane, live.place, request, live.account.expected(live.tenant, &pool.ledger));
         let expires = live.place.due - pool.least_left(live.place.bound);
         self.await_expiry(now, request, expires);
         self.wake(now, live.pool, false);

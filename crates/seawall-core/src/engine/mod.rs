@@ -11,34 +11,38 @@
 //! relay an answer, and exactly one of [`Input::AttemptEnded`] and [`Input::ClientGone`] when it is over. Every arrival
 //! ends in exactly one [`Output::Respond`]. Inputs about a request that has ended are ignored: the two sides may cross.
 
+mod account;
 mod fallback;
 mod flight;
 mod io;
 mod line;
+mod live;
 mod observe;
 mod pool;
 mod view;
 
 pub use io::{Arrival, Dispatch, Identity, Input, Join, Notice, Output, Respond, Scope, Verdict};
-pub use view::{DeploymentView, PoolView};
+pub use view::{DeploymentView, PoolView, Settled};
 
 use crate::advice::{self, Form, Wait};
 use crate::capacity::{CapacityState, Hints};
 use crate::classify::{AttemptEnd, Repeatability};
+use crate::cost::Work;
 use crate::health::Health;
-use crate::id::{AttemptId, DeploymentId, PoolId, RequestId, TenantId};
+use crate::id::{AttemptId, DeploymentId, PoolId, RequestId};
 use crate::load::PeakEwma;
 use crate::outcome::Outcome;
-use crate::past::Entry;
 use crate::permit::{AttemptPermit, Payment};
 use crate::queue::{Bound, Lane, Place};
 use crate::random::Random;
 use crate::settings::{Criticality, Mode, Settings, TenantSettings};
 use crate::time::{Duration, Instant};
+use account::Account;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 use flight::{Flights, Recognised};
+use live::{Live, Phase, Plan};
 use observe::Shadow;
 use pool::{Eligibility, Member, Pool, Room, Routed};
 
@@ -100,110 +104,6 @@ enum Deadline {
     Kept(RequestId),
 }
 
-/// A flight that has not ended.
-#[derive(Clone, Copy, Debug)]
-struct Live {
-    /// `None`: nobody can join it.
-    identity: Option<Identity>,
-    /// Whether the client that began it still waits.
-    leader: bool,
-    /// How many others wait for its answer.
-    waiters: u32,
-    /// Whether nobody can join any more.
-    is_sealed: bool,
-    /// When it is looked at again, where nobody waits for it.
-    left_until: Instant,
-    /// Whether nobody has come back in time, and it goes on because others wait.
-    outlived_hold: bool,
-    /// What is known of the twin that it repeats.
-    prior: Option<Entry>,
-    /// Whether its first attempt has been paid from the retry budget.
-    paid: bool,
-    tenant: TenantId,
-    /// The pool that it asked for.
-    asked: PoolId,
-    /// Entries of that one's list of fallbacks that are behind it.
-    passed: usize,
-    /// The pool that serves it.
-    pool: PoolId,
-    place: Place,
-    arrived: Instant,
-    deadline: Option<Instant>,
-    /// How long it may wait in the line, all waits together.
-    patience: Duration,
-    attempts: u32,
-    last: Option<DeploymentId>,
-    exclude: Option<DeploymentId>,
-    queued: Duration,
-    phase: Phase,
-    /// Forwarded whatever happens; from its first attempt on a request keeps its mode.
-    observed: bool,
-    shadow: Shadow,
-    verdict: Option<Verdict>,
-}
-
-/// A decided attempt.
-#[derive(Clone, Copy, Debug)]
-struct Plan {
-    member: usize,
-    on_trial: bool,
-    payment: Payment,
-    fresh_connection: bool,
-}
-
-impl Live {
-    /// Its place if it begins to wait now: due at its deadline or at the end of its patience, whichever comes first. Who
-    /// comes back after a quick refusal keeps its place; the time of a long attempt is not taken from the wait.
-    fn place_in_line(&self, now: Instant) -> Place {
-        let kept = self.arrived + self.patience;
-        let patience_ends = if kept > now { kept } else { now + self.patience.saturating_sub(self.queued) };
-        match self.deadline {
-            Some(deadline) if deadline < patience_ends => Place { bound: Bound::Deadline, due: deadline, ..self.place },
-            _ => Place { bound: Bound::Patience, due: patience_ends, ..self.place },
-        }
-    }
-
-    /// Attempts of its twins that reached an upstream of late.
-    fn prior_attempts(&self) -> u32 {
-        self.prior.map_or(0, |known| known.attempts)
-    }
-
-    /// What is remembered of it if it ends now without an answer.
-    fn remembered(&self, now: Instant, booked: Option<Instant>) -> Entry {
-        let own = Entry::new(self.arrived, self.attempts, booked, now);
-        self.prior.map_or(own, |known| known.followed_by(own))
-    }
-
-    /// Whether it goes on although nobody waits for it.
-    const fn is_left(&self) -> bool {
-        self.identity.is_some() && !self.leader && self.waiters == 0
-    }
-
-    /// What pays for its first attempt.
-    const fn first_payment(&self) -> Payment {
-        if self.paid { Payment::RetryBudget } else { Payment::Admission }
-    }
-
-    const fn waits_since(&self) -> Option<Instant> {
-        match self.phase {
-            Phase::Waiting { since, .. } => Some(since),
-            Phase::Running { .. } => None,
-        }
-    }
-}
-
-impl Plan {
-    const fn new(member: usize, on_trial: bool, payment: Payment) -> Self {
-        Self { member, on_trial, payment, fresh_connection: false }
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Phase {
-    Waiting { since: Instant, expires: Instant },
-    Running { member: usize, attempt: AttemptId, started: Instant, on_trial: bool, relaying: bool },
-}
-
 impl Engine {
     /// An engine that knows `settings` and nothing else.
     pub fn new(now: Instant, settings: &Settings) -> Self {
@@ -218,6 +118,7 @@ impl Engine {
                 settings: deployment.clone(),
                 capacity: CapacityState::new(deployment.capacity, &of.discovery, hints),
                 shadow_in_flight: 0,
+                work_in_flight: Work::ZERO,
                 health: Health::new(&of.ejection),
                 latency: PeakEwma::default(),
                 boundary: number_of(&mut boundaries, deployment.boundary.as_deref()),
@@ -255,6 +156,7 @@ impl Engine {
             Input::Arrived(arrival) => self.admit(now, &arrival, None),
             Input::Mirrored(arrival, sent_to) => self.admit(now, &arrival, Some(sent_to)),
             Input::AttemptHeaders(request, number) => self.headers(now, request, number),
+            Input::Used(request, number, used) => self.note_used(request, number, used),
             Input::AttemptEnded(request, number, end) => self.attempt_ended(now, request, number, end),
             Input::ClientGone(request) => self.client_gone(now, request),
             Input::Sealed(flight) => self.seal(now, flight),
@@ -374,6 +276,7 @@ impl Engine {
             observed: [pool.settings.mode, tenant.mode].contains(&Mode::Observe),
             shadow: Shadow::Out,
             verdict: None,
+            account: Account::new(arrival.demand),
         })
     }
 
@@ -415,6 +318,7 @@ impl Engine {
         let attempt = AttemptId(self.next_attempt);
         self.next_attempt += 1;
         let waiting = pool.waits_for(member);
+        live.account.begin(live.tenant, pool, member);
         let state = &mut pool.members[member];
         state.capacity.started(now, attempt, waiting);
         if on_trial {
@@ -437,6 +341,7 @@ impl Engine {
             && !*relaying
         {
             *relaying = true;
+            live.account.answer_began(now);
             // A first byte is what a probe asks for: an answer of minutes must not delay the return by minutes.
             let (member, attempt) = (*member, *attempt);
             let (started, on_trial) = (*started, core::mem::take(on_trial));
@@ -467,6 +372,7 @@ impl Engine {
             }
         }
         self.shadow_end(request, end);
+        self.settle(now, request, end);
         self.observe(now, &live, member, on_trial, end);
         if self.ended_given_up(now, request, &live, end) {
             return self.serve_line(now, live.pool);
@@ -590,6 +496,7 @@ impl Engine {
         }
         if let Phase::Running { member, on_trial, .. } = live.phase {
             self.shadow_end(request, AttemptEnd::ClientGone);
+            self.settle(now, request, AttemptEnd::ClientGone);
             self.observe(now, &live, member, on_trial, AttemptEnd::ClientGone);
         }
         self.finish(now, request, Outcome::ClientGone, None, false);
@@ -610,6 +517,7 @@ impl Engine {
             deployment: live.last,
             queued,
             observed: live.verdict.or_else(|| live.overrun(now)),
+            cost: live.account.settled(),
         };
         if live.leader {
             self.respond(respond);

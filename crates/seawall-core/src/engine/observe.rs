@@ -148,7 +148,7 @@ impl Engine {
             return self.rule(request, Verdict::Refuse(Outcome::CapacityExhausted), Shadow::Out);
         }
         let pool = &mut self.pools[live.pool.index()];
-        pool.shadow_line.insert(lane, place, request);
+        pool.shadow_line.insert(lane, place, request, live.account.expected(live.tenant, &pool.ledger));
         let expires = place.due - pool.least_left(place.bound);
         self.deadlines.insert((expires, Deadline::Shadow(request)));
         self.rule(request, Verdict::Wait, Shadow::Waits { expires });

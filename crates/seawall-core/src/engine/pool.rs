@@ -5,6 +5,7 @@ use crate::budget::Budget;
 use crate::calendar::Calendar;
 use crate::capacity::CapacityState;
 use crate::classify::{AttemptEnd, HealthEffect};
+use crate::cost::{Ledger, Work};
 use crate::engine::io::Notice;
 use crate::health::{self, Health, HealthState, Verdict};
 use crate::id::{DeploymentId, RequestId, TenantId};
@@ -54,6 +55,7 @@ pub(super) struct Pool {
     service: ServiceTimes,
     /// From the dispatch to the end: how long an answer takes room.
     residence: ServiceTimes,
+    pub(super) ledger: Ledger,
     started: Instant,
     /// When the waiting line has to be looked at again although nothing ended.
     pub(super) wake: Option<Instant>,
@@ -67,6 +69,8 @@ pub(super) struct Member {
     pub(super) capacity: CapacityState,
     /// Attempts that would be in flight here if every request were enforced.
     pub(super) shadow_in_flight: u32,
+    /// What the attempts in flight are thought to cost.
+    pub(super) work_in_flight: Work,
     pub(super) health: Health,
     pub(super) latency: PeakEwma,
     /// The boundary's number in the engine's table; 0 for none.
@@ -130,6 +134,7 @@ impl Pool {
             best_rate: BestRate::default(),
             service: ServiceTimes::default(),
             residence: ServiceTimes::default(),
+            ledger: Ledger::default(),
             queue: Queue::default(),
             shadow_line: Queue::default(),
             started: now,

@@ -1,7 +1,9 @@
 //! What the engine shows of itself: plain copies for `/statusz` and metrics.
 
 use super::Engine;
-use crate::id::{DeploymentId, PoolId};
+use crate::cost::ledger::Totals;
+use crate::cost::{Ledger, Work};
+use crate::id::{DeploymentId, PoolId, TenantId};
 use crate::time::{Duration, Instant};
 use alloc::vec::Vec;
 
@@ -14,6 +16,12 @@ pub struct PoolView {
     pub waiting: usize,
     /// Observed requests that would wait if they were enforced.
     pub would_wait: usize,
+    /// What they are thought to cost.
+    pub work_waiting: Work,
+    /// Tokens that an answer is thought to need, whoever asks.
+    pub expected_output_tokens: u64,
+    /// What an output token weighs, in thousandths of an input token.
+    pub output_thousandths: u64,
     /// Its deployments, in the order of the configuration.
     pub deployments: Vec<DeploymentView>,
 }
@@ -25,6 +33,8 @@ pub struct DeploymentView {
     pub deployment: DeploymentId,
     /// Attempts in flight.
     pub in_flight: u32,
+    /// What they were thought to cost when they started.
+    pub work_in_flight: Work,
     /// Attempts that would be in flight if every request were enforced.
     pub would_run: u32,
     /// The bound on them, where there is one.
@@ -41,6 +51,19 @@ pub struct DeploymentView {
     pub latency: Duration,
 }
 
+/// What a tenant's requests have cost at one model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// Which model.
+    pub pool: PoolId,
+    /// Whose.
+    pub tenant: TenantId,
+    /// How much, since the start.
+    pub work: Totals,
+    /// Tokens that an answer of theirs is thought to need.
+    pub expected_output_tokens: u64,
+}
+
 impl Engine {
     /// Every pool as it stands at `now`.
     pub fn view(&self, now: Instant) -> Vec<PoolView> {
@@ -50,12 +73,16 @@ impl Engine {
                 pool: PoolId::from_index(index),
                 waiting: pool.queue.len(),
                 would_wait: pool.shadow_line.len(),
+                work_waiting: pool.queue.work(),
+                expected_output_tokens: pool.ledger.usual_output(),
+                output_thousandths: pool.ledger.output_thousandths(),
                 deployments: pool
                     .members
                     .iter()
                     .map(|member| DeploymentView {
                         deployment: member.id,
                         in_flight: member.capacity.in_flight(),
+                        work_in_flight: member.work_in_flight,
                         would_run: member.shadow_in_flight,
                         limit: member.capacity.limit(now),
                         has_room: member.capacity.has_room(now),
@@ -79,5 +106,23 @@ impl Engine {
     pub fn remember_window(&mut self, deployment: DeploymentId, window: u32) {
         let members = self.pools.iter_mut().flat_map(|pool| &mut pool.members);
         members.filter(|member| member.id == deployment).for_each(|member| member.capacity.remember(window));
+    }
+
+    /// What is settled, for every model and tenant that anything is settled for.
+    pub fn settled(&self) -> Vec<Settled> {
+        let pools = self.pools.iter().enumerate().map(|(index, pool)| (PoolId::from_index(index), &pool.ledger));
+        let of = |(pool, ledger): (PoolId, &'_ Ledger)| {
+            let settled = |(tenant, work)| {
+                let expected_output_tokens = ledger.usual_output_of(tenant);
+                Settled { pool, tenant, work, expected_output_tokens }
+            };
+            ledger.totals().map(settled).collect::<Vec<_>>()
+        };
+        pools.flat_map(of).collect()
+    }
+
+    /// Tokens that an answer of a tenant is thought to need; 0 where there is no such pool.
+    pub fn expected_output_tokens(&self, pool: PoolId, tenant: TenantId) -> u64 {
+        self.pools.get(pool.index()).map_or(0, |pool| pool.ledger.usual_output_of(tenant))
     }
 }

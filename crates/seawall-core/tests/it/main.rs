@@ -3,6 +3,7 @@
 
 mod capacity;
 mod conformance;
+mod cost;
 mod discovery;
 mod ejection;
 mod fallback;

@@ -6,7 +6,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use seawall_core::Engine;
 use seawall_core::advice::Form;
 use seawall_core::classify::AttemptEnd;
-use seawall_core::engine::{Arrival, Input, Output, Scope};
+use seawall_core::cost::{Demand, Used, Work};
+use seawall_core::engine::{Arrival, Input, Output, PoolView, Scope, Settled};
 use seawall_core::id::{PoolId, RequestId, TenantId};
 use seawall_core::outcome::Outcome;
 use seawall_core::permit::Payment;
@@ -23,6 +24,7 @@ enum Step {
         class: usize,
         deadline_ms: Option<u64>,
         patience_ms: Option<u64>,
+        demand: Demand,
     },
     /// The running attempt at this place, counted from the oldest, ends.
     End {
@@ -31,6 +33,11 @@ enum Step {
     },
     Headers {
         which: usize,
+    },
+    /// The host tells what the running attempt at this place has used until now.
+    Used {
+        which: usize,
+        used: Used,
     },
     /// The request at this place among all that have arrived leaves, ended or not.
     Gone {
@@ -59,15 +66,54 @@ fn any_end() -> impl Strategy<Value = AttemptEnd> {
     ]
 }
 
+fn any_tokens() -> impl Strategy<Value = u64> {
+    prop_oneof![8 => 0_u64..5_000, 1 => any::<u64>(), 1 => Just(u64::MAX)]
+}
+
+/// The input is always reckoned, so that what is counted is what was told.
+fn any_demand() -> impl Strategy<Value = Demand> {
+    (any_tokens(), proptest::option::of(any_tokens()), 0_u32..5).prop_map(
+        |(input_tokens, max_output_tokens, answers)| Demand {
+            input_tokens,
+            input_is_estimated: true,
+            max_output_tokens,
+            answers,
+        },
+    )
+}
+
+/// In one piece, so that weights stay what they are at the start.
+fn any_used() -> impl Strategy<Value = Used> {
+    (proptest::option::of(any_tokens()), any_tokens(), any_tokens(), any::<bool>()).prop_map(
+        |(input_tokens, cached_input_tokens, output_tokens, output_is_estimated)| Used {
+            input_tokens,
+            cached_input_tokens,
+            output_tokens,
+            output_is_estimated,
+            is_stream: false,
+        },
+    )
+}
+
+/// The work of what an upstream has told, in thousandths of a unit; `None`: it has not told everything.
+fn told(used: &Used) -> Option<u64> {
+    let input = used.input_tokens.filter(|_| !used.output_is_estimated)?;
+    let cached = used.cached_input_tokens.min(input);
+    let parts = [(input - cached, 1_000), (cached, 100), (used.output_tokens, 2_000)];
+    let all: u128 = parts.iter().map(|(tokens, weight)| u128::from(*tokens) * weight).sum();
+    Some(u64::try_from(all).unwrap_or(u64::MAX).min(Work::MOST.thousandths()))
+}
+
 fn any_step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => (0_u32..3, 0_usize..4, proptest::option::weighted(0.2, 0_u64..20_000),
-              proptest::option::weighted(0.2, 0_u64..20_000))
-            .prop_map(|(tenant, class, deadline_ms, patience_ms)| Step::Arrive {
-                tenant, class, deadline_ms, patience_ms,
+              proptest::option::weighted(0.2, 0_u64..20_000), any_demand())
+            .prop_map(|(tenant, class, deadline_ms, patience_ms, demand)| Step::Arrive {
+                tenant, class, deadline_ms, patience_ms, demand,
             }),
         6 => (0_usize..64, any_end()).prop_map(|(which, end)| Step::End { which, end }),
         1 => (0_usize..64).prop_map(|which| Step::Headers { which }),
+        3 => (0_usize..64, any_used()).prop_map(|(which, used)| Step::Used { which, used }),
         1 => (0_usize..256).prop_map(|which| Step::Gone { which }),
         3 => prop_oneof![4 => 0_u64..200, 2 => 0_u64..3_000, 1 => 0_u64..40_000].prop_map(|ms| Step::Pass { ms }),
     ]
@@ -126,6 +172,11 @@ struct Host<'a> {
     relaying: BTreeSet<RequestId>,
     attempts: BTreeMap<RequestId, u32>,
     ended: BTreeSet<RequestId>,
+    /// What the running attempts have used, as far as that was told.
+    used: BTreeMap<RequestId, Used>,
+    /// The work that upstreams have told of attempts that ended, and that which responses told.
+    told_work: u64,
+    responded_work: u64,
     /// Times of first attempts and of both kinds of paid ones, in order.
     paid: BTreeMap<Payment, Vec<(Instant, TenantId)>>,
     trace: Vec<String>,
@@ -143,6 +194,9 @@ impl<'a> Host<'a> {
             relaying: BTreeSet::new(),
             attempts: BTreeMap::new(),
             ended: BTreeSet::new(),
+            used: BTreeMap::new(),
+            told_work: 0,
+            responded_work: 0,
             paid: BTreeMap::new(),
             trace: Vec::new(),
         }
@@ -163,6 +217,7 @@ impl<'a> Host<'a> {
                     assert!(self.ended.insert(respond.request), "one answer for one arrival");
                     assert_eq!(respond.attempts, self.attempts.get(&respond.request).copied().unwrap_or(0));
                     check_form(respond.outcome, respond.form);
+                    self.responded_work += respond.cost.work.thousandths();
                     assert!(
                         respond.observed.is_none() || self.observes(respond.request),
                         "a verdict on what is observed"
@@ -177,7 +232,13 @@ impl<'a> Host<'a> {
         assert!(view.waiting <= most && view.would_wait <= most, "the line has a bound");
         let in_flight: u32 = view.deployments.iter().map(|deployment| deployment.in_flight).sum();
         assert_eq!(in_flight as usize, self.running.len());
+        check_work(view);
         assert_eq!(self.engine.live(), self.running.len() + view.waiting, "who is neither running nor waiting ended");
+    }
+
+    /// The attempt of this request is over, told or not.
+    fn attempt_is_over(&mut self, request: RequestId) {
+        self.told_work += self.used.remove(&request).as_ref().and_then(told).unwrap_or(0);
     }
 
     fn observes(&self, request: RequestId) -> bool {
@@ -260,12 +321,13 @@ impl<'a> Host<'a> {
 
     fn step(&mut self, step: Step) {
         match step {
-            Step::Arrive { tenant, class, deadline_ms, patience_ms } => {
+            Step::Arrive { tenant, class, deadline_ms, patience_ms, demand } => {
                 let arrival = Arrival {
                     tenant: TenantId(tenant),
                     criticality: Criticality::ALL[class],
                     deadline: deadline_ms.map(|ms| self.now + millis(ms)),
                     patience: patience_ms.map(millis),
+                    demand,
                     ..request(self.arrivals.len() as u64)
                 };
                 self.arrivals.push(arrival);
@@ -277,6 +339,7 @@ impl<'a> Host<'a> {
             Step::End { which, end } => {
                 if !self.running.is_empty() {
                     let request = self.running.remove(which % self.running.len()).expect("it is in range");
+                    self.attempt_is_over(request);
                     self.input(Input::AttemptEnded(request, self.attempts[&request], end));
                 }
             }
@@ -287,10 +350,18 @@ impl<'a> Host<'a> {
                     self.input(Input::AttemptHeaders(request, self.attempts[&request]));
                 }
             }
+            Step::Used { which, used } => {
+                if !self.running.is_empty() {
+                    let request = self.running[which % self.running.len()];
+                    self.used.insert(request, used);
+                    self.input(Input::Used(request, self.attempts[&request], used));
+                }
+            }
             Step::Gone { which } => {
                 if !self.arrivals.is_empty() {
                     let request = self.arrivals[which % self.arrivals.len()].request;
                     self.running.retain(|running| *running != request);
+                    self.attempt_is_over(request);
                     self.input(Input::ClientGone(request));
                     assert!(self.ended.contains(&request));
                 }
@@ -303,6 +374,7 @@ impl<'a> Host<'a> {
     fn settle(&mut self) {
         for _ in 0..self.arrivals.len() * 4 + 10 {
             while let Some(request) = self.running.pop_front() {
+                self.attempt_is_over(request);
                 self.input(Input::AttemptEnded(request, self.attempts[&request], AttemptEnd::Completed));
             }
             self.pass(millis(1_000));
@@ -313,7 +385,21 @@ impl<'a> Host<'a> {
         assert_eq!(self.engine.live(), 0, "everything ends");
         assert_eq!(self.ended.len(), self.arrivals.len(), "with one answer each");
         let view = &self.engine.view(self.now)[0];
+        let sum =
+            |work: fn(&Settled) -> Work| self.engine.settled().iter().map(|of| work(of).thousandths()).sum::<u64>();
+        assert_eq!(sum(|of| of.work.counted), self.told_work, "what was told is what is counted");
+        assert_eq!(sum(|of| of.work.sum()), self.responded_work, "every request knows its part");
         assert!(view.would_wait == 0 && view.deployments.iter().all(|view| view.would_run == 0), "nor in the shadow");
+    }
+}
+
+/// There is work in flight, or waiting, only where something is.
+fn check_work(view: &PoolView) {
+    assert!(view.waiting > 0 || view.work_waiting == Work::ZERO);
+    for deployment in &view.deployments {
+        assert!(deployment.in_flight > 0 || deployment.work_in_flight == Work::ZERO);
+        let most = Work::MOST.thousandths() * u64::from(deployment.in_flight);
+        assert!(deployment.work_in_flight.thousandths() <= most);
     }
 }
 
@@ -419,7 +505,8 @@ fn nobody_waits_beside_a_free_healthy_place() {
 
 #[derive(Clone, Copy, Debug)]
 enum Noise {
-    Arrived(u64, u32, u32, Option<u64>),
+    Arrived(u64, u32, u32, Option<u64>, Demand),
+    Used(u64, u32, Used),
     Headers(u64),
     Ended(u64, u32, AttemptEnd),
     Gone(u64),
@@ -430,9 +517,11 @@ enum Noise {
 
 fn any_noise() -> impl Strategy<Value = (u64, Noise)> {
     let noise = prop_oneof![
-        6 => (0_u64..20, 0_u32..5, 0_u32..3, proptest::option::of(0_u64..100_000))
-            .prop_map(|(id, tenant, pool, deadline)| Noise::Arrived(id, tenant, pool, deadline)),
+        6 => (0_u64..20, 0_u32..5, 0_u32..3, proptest::option::of(0_u64..100_000), any_demand())
+            .prop_map(|(id, tenant, pool, deadline, demand)| Noise::Arrived(id, tenant, pool, deadline, demand)),
         2 => (0_u64..22).prop_map(Noise::Headers),
+        2 => (0_u64..22, 1_u32..3, any_used(), any::<bool>())
+            .prop_map(|(id, number, used, is_stream)| Noise::Used(id, number, Used { is_stream, ..used })),
         6 => (0_u64..22, 1_u32..3, any_end()).prop_map(|(id, number, end)| Noise::Ended(id, number, end)),
         1 => (0_u64..22).prop_map(Noise::Gone),
         1 => (prop_oneof![(0_u32..3).prop_map(|id| Scope::Pool(PoolId(id))),
@@ -456,12 +545,14 @@ fn no_order_of_inputs_panics_or_leaks() {
             let mut live = 0;
             for (ms, noise) in noise {
                 let input = match noise {
-                    Noise::Arrived(id, tenant, pool, deadline) => Input::Arrived(Arrival {
+                    Noise::Arrived(id, tenant, pool, deadline, demand) => Input::Arrived(Arrival {
                         tenant: TenantId(tenant),
                         pool: PoolId(pool),
                         deadline: deadline.map(at),
+                        demand,
                         ..request(id)
                     }),
+                    Noise::Used(id, number, used) => Input::Used(RequestId(id), number, used),
                     Noise::Headers(id) => Input::AttemptHeaders(RequestId(id), 1),
                     Noise::Ended(id, number, end) => Input::AttemptEnded(RequestId(id), number, end),
                     Noise::Gone(id) => Input::ClientGone(RequestId(id)),
@@ -488,6 +579,8 @@ fn no_order_of_inputs_panics_or_leaks() {
             prop_assert_eq!(engine.live(), 0);
             let view = engine.view(Instant::MAX);
             prop_assert_eq!((view[0].waiting, view[0].would_wait), (0, 0));
+            prop_assert_eq!(view[0].work_waiting, Work::ZERO);
+            prop_assert!(view[0].deployments.iter().all(|view| view.work_in_flight == Work::ZERO));
             prop_assert!(view[0].deployments.iter().all(|view| (view.in_flight, view.would_run) == (0, 0)));
             Ok(())
         })

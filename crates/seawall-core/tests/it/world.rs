@@ -2,6 +2,7 @@
 
 use seawall_core::Engine;
 use seawall_core::classify::AttemptEnd;
+use seawall_core::cost::{Demand, Work};
 use seawall_core::engine::{Arrival, Input, Notice, Output, Respond, Verdict};
 use seawall_core::id::{AttemptId, DeploymentId, PoolId, RequestId, TenantId};
 use seawall_core::outcome::Outcome;
@@ -370,6 +371,8 @@ impl World {
         assert_eq!((self.engine.live(), self.engine.flights()), (0, 0));
         for pool in self.engine.view(self.now) {
             assert_eq!((pool.waiting, pool.would_wait), (0, 0));
+            let work = pool.deployments.iter().map(|deployment| deployment.work_in_flight);
+            assert!(work.chain([pool.work_waiting]).all(|work| work == Work::ZERO));
             assert!(pool.deployments.iter().all(|deployment| (deployment.in_flight, deployment.would_run) == (0, 0)));
         }
     }
@@ -397,6 +400,7 @@ pub(crate) fn request(id: u64) -> Arrival {
         deadline: None,
         patience: None,
         identity: None,
+        demand: Demand::default(),
     }
 }
 

@@ -7,6 +7,7 @@ mod bounded_memory;
 mod class_order;
 mod one_outcome;
 mod permits;
+mod work_accounts;
 mod work_conservation;
 
 pub use bounded_memory::UnderWay;
@@ -14,6 +15,7 @@ pub(crate) use bounded_memory::{drained, memory, process_memory};
 pub(crate) use class_order::{Boundaries, ClassOrder, Lane, Turn};
 pub(crate) use one_outcome::{count, dropped, second_answer, unknown_end};
 pub(crate) use permits::Permits;
+pub(crate) use work_accounts::work_accounts;
 pub(crate) use work_conservation::work_conservation;
 
 use crate::Nanos;

@@ -52,6 +52,7 @@ pub(super) mod tests {
     use crate::context::{Actor, Context};
     use crate::world::World;
     use seawall_core::Engine;
+    use seawall_core::cost::Demand;
     use seawall_core::engine::{Arrival, Input, Output};
     use seawall_core::id::{DeploymentId, PoolId, RequestId, TenantId};
     use seawall_core::settings::{
@@ -114,7 +115,9 @@ pub(super) mod tests {
         let mut engine = Engine::new(Instant::ZERO, &settings);
         let (request, tenant, pool) = (RequestId(1), TenantId(0), PoolId(0));
         let criticality = Criticality::default();
-        let arrival = Arrival { request, tenant, pool, criticality, deadline: None, patience: None, identity: None };
+        let demand = Demand::default();
+        let arrival =
+            Arrival { request, tenant, pool, criticality, deadline: None, patience: None, identity: None, demand };
         engine.handle(Instant::ZERO, Input::Arrived(arrival));
         let Some(Output::Dispatch(dispatch)) = engine.poll() else { panic!("an idle engine dispatches at once") };
         dispatch.permit

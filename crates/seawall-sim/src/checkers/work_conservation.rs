@@ -50,8 +50,9 @@ fn idle<'a>(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+    use seawall_core::cost::Work;
     use seawall_core::id::{DeploymentId, PoolId};
     use seawall_core::settings::{
         Capacity, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, Mode, PoolSettings, QueueSettings,
@@ -96,6 +97,35 @@ mod tests {
         }
     }
 
+    /// An idle deployment.
+    pub(in super::super) fn deployment_view(index: usize, health: &'static str, has_room: bool) -> DeploymentView {
+        DeploymentView {
+            deployment: DeploymentId::from_index(index),
+            in_flight: 0,
+            work_in_flight: Work::ZERO,
+            would_run: 0,
+            limit: None,
+            has_room,
+            health,
+            closed_for: Duration::ZERO,
+            share_percent: 100,
+            latency: Duration::ZERO,
+        }
+    }
+
+    /// A pool in which one request waits.
+    pub(in super::super) fn pool_view(deployments: Vec<DeploymentView>) -> PoolView {
+        PoolView {
+            pool: PoolId(0),
+            waiting: 1,
+            would_wait: 0,
+            work_waiting: Work::ZERO,
+            expected_output_tokens: 256,
+            output_thousandths: 2_000,
+            deployments,
+        }
+    }
+
     /// What is seen when one request waits and the deployments are in these states, with or without room.
     fn seen(deployments: &[(&'static str, bool)]) -> Option<String> {
         seen_inside(deployments, 0)
@@ -103,18 +133,9 @@ mod tests {
 
     /// The same where the request has to stay inside a boundary, in which every second deployment is.
     fn seen_inside(deployments: &[(&'static str, bool)], boundary: usize) -> Option<String> {
-        let views = deployments.iter().enumerate().map(|(index, (health, has_room))| DeploymentView {
-            deployment: DeploymentId::from_index(index),
-            in_flight: 0,
-            would_run: 0,
-            limit: None,
-            has_room: *has_room,
-            health,
-            closed_for: Duration::ZERO,
-            share_percent: 100,
-            latency: Duration::ZERO,
-        });
-        let view = PoolView { pool: PoolId(0), waiting: 1, would_wait: 0, deployments: views.collect() };
+        let views = deployments.iter().enumerate();
+        let view =
+            pool_view(views.map(|(index, (health, has_room))| deployment_view(index, health, *has_room)).collect());
         let mut order = ClassOrder::default();
         let turn = order.arrives(Lane { pool: 0, boundary }, Criticality::Critical);
         order.waits(turn);
@@ -139,7 +160,7 @@ mod tests {
     #[test]
     fn a_request_that_its_host_lost_count_of_is_seen() {
         let order = ClassOrder::default();
-        let view = PoolView { pool: PoolId(0), waiting: 1, would_wait: 0, deployments: Vec::new() };
+        let view = pool_view(Vec::new());
         let found = work_conservation(&settings(0), &[view], &order, 2);
         assert_eq!(found.as_deref(), Some("1 requests wait in its lines, and 2 of its requests are not at work"));
     }

@@ -9,6 +9,7 @@ use crate::random::mix;
 use seawall_cases::scenario::{Criticality, Form};
 use seawall_core::advice;
 use seawall_core::classify::AttemptEnd;
+use seawall_core::cost::{Demand, Used};
 use seawall_core::engine::{Identity, Respond};
 use seawall_core::outcome::Outcome;
 use seawall_core::settings;
@@ -38,6 +39,23 @@ pub(super) fn identity(facts: &Facts, call: &Call) -> Identity {
         previous_attempts: u32::from(call.told_attempt.saturating_sub(1)),
         may_repeat: call.told_attempt > 0,
     }
+}
+
+/// What a request asks a model to do: a client of the simulator knows its tokens, and states no limit.
+pub(super) fn demand(facts: &Facts) -> Demand {
+    Demand { input_tokens: u64::from(facts.prompt_tokens), answers: 1, ..Demand::default() }
+}
+
+/// What a request has used that was answered; `None`: the answer has no tokens, only its time is known. The answer comes
+/// in one piece, with the usage of a server that caches nothing.
+pub(super) fn used(facts: &Facts) -> Option<Used> {
+    (facts.prompt_tokens > 0 || facts.output_tokens > 0).then(|| Used {
+        input_tokens: Some(u64::from(facts.prompt_tokens)),
+        cached_input_tokens: 0,
+        output_tokens: u64::from(facts.output_tokens),
+        output_is_estimated: false,
+        is_stream: false,
+    })
 }
 
 /// What a caller is told of the end of its request.

@@ -166,6 +166,7 @@ impl SeawallActor {
             deadline: None,
             patience: None,
             identity: Some(forms::identity(&facts, &call)),
+            demand: forms::demand(&facts),
         };
         context.hold(call.request);
         self.flights.insert(place, Flight { call, replica: index, made: 0 });
@@ -305,6 +306,7 @@ impl SeawallActor {
             // It has begun no flight.
             self.forget_flight(respond.request.0, context);
         }
+        self.series.settled(respond.cost, context);
         let waited = nanos_of(respond.queued);
         self.end(respond.request.0, respond.outcome, waited, forms::told(respond), context);
     }
@@ -334,10 +336,20 @@ impl SeawallActor {
         let (index, request) = (attempt.replica, RequestId(place));
         self.replica(index, context.now()).running -= 1;
         let ended = Input::AttemptEnded(request, attempt.number, end);
-        if end == AttemptEnd::Completed {
-            return self.drive(index, &[Input::AttemptHeaders(request, attempt.number), ended], context);
+        if end != AttemptEnd::Completed {
+            return self.drive(index, &[ended], context);
+        }
+        let facts = self.flights.get(&place).map(|flight| *context.facts(flight.call.request));
+        self.step(index, Input::AttemptHeaders(request, attempt.number), context);
+        if let Some(used) = facts.as_ref().and_then(forms::used) {
+            self.step(index, Input::Used(request, attempt.number, used), context);
         }
         self.drive(index, &[ended], context);
+        if let Some(facts) = facts {
+            let (pool, tenant) = (self.told.pool(facts.model), self.told.tenant(facts.workload));
+            let tokens = self.replica(index, context.now()).engine.expected_output_tokens(pool, tenant);
+            self.series.expects(facts.workload, tokens, context);
+        }
     }
 
     /// A process is gone, and all that it held with it.

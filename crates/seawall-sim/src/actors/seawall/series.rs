@@ -6,6 +6,7 @@ use super::forms::is_refusal;
 use crate::Nanos;
 use crate::context::Context;
 use crate::recorder::{Recorder, SeriesId, SpreadId};
+use seawall_core::cost::Cost;
 use seawall_core::outcome::Outcome;
 
 #[derive(Debug)]
@@ -26,6 +27,10 @@ pub(super) struct Series {
     waiting: SeriesId,
     /// How long those that were served had waited in the line.
     waited_by_workload: Vec<SpreadId>,
+    /// Units of work that were settled.
+    work: SeriesId,
+    /// Tokens that an answer is thought to need, by the process that had the last one.
+    expected_output_by_workload: Vec<SeriesId>,
 }
 
 impl Series {
@@ -54,6 +59,12 @@ impl Series {
                 .by_workload(name, "waited")
                 .into_iter()
                 .map(|name| recorder.spread(name))
+                .collect(),
+            work: recorder.count(format!("{name}.work")),
+            expected_output_by_workload: around
+                .by_workload(name, "expected_output")
+                .into_iter()
+                .map(|name| recorder.level(name))
                 .collect(),
         }
     }
@@ -106,6 +117,18 @@ impl Series {
             context.count(self.refused);
             context.count(*series);
         }
+    }
+
+    /// What a request has cost.
+    pub(super) fn settled(&self, cost: Cost, context: &mut Context<'_>) {
+        let units = number(usize::try_from(cost.work.units()).unwrap_or(usize::MAX));
+        context.count_many(self.work, units);
+    }
+
+    /// What an answer of this workload is thought to need.
+    pub(super) fn expects(&self, workload: u16, tokens: u64, context: &mut Context<'_>) {
+        let tokens = number(usize::try_from(tokens).unwrap_or(usize::MAX));
+        context.level(self.expected_output_by_workload[usize::from(workload)], tokens);
     }
 
     pub(super) fn levels(&self, in_flight: usize, waiting: usize, context: &mut Context<'_>) {

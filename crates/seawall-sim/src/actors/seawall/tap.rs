@@ -19,6 +19,7 @@ use hashbrown::HashMap;
 use seawall_cases::scenario::Router;
 use seawall_core::Engine;
 use seawall_core::classify::AttemptEnd;
+use seawall_core::cost::Used;
 use seawall_core::engine::{Arrival, Input, Notice, Output, Verdict};
 use seawall_core::id::{DeploymentId, PoolId, RequestId};
 use seawall_core::outcome::Outcome;
@@ -30,6 +31,8 @@ use seawall_core::time::Instant;
 pub(in super::super) struct Watched {
     engine: u32,
     request: RequestId,
+    /// What it uses if it is answered.
+    used: Option<Used>,
 }
 
 /// See the module.
@@ -97,10 +100,11 @@ impl Tap {
             deadline: None,
             patience: None,
             identity: None,
+            demand: forms::demand(facts),
         };
         let sent_to = server.and_then(|server| self.deployments.get(&(arrival.pool, server)).copied());
         let input = sent_to.map_or(Input::Arrived(arrival), |sent_to| Input::Mirrored(arrival, sent_to));
-        let watched = Watched { engine, request };
+        let watched = Watched { engine, request, used: forms::used(facts) };
         self.tell(now, watched, &[input], recorder);
         watched
     }
@@ -111,7 +115,9 @@ impl Tap {
         // What is observed has one attempt.
         let ended = Input::AttemptEnded(watched.request, 1, end);
         if end == AttemptEnd::Completed {
-            return self.tell(now, watched, &[Input::AttemptHeaders(watched.request, 1), ended], recorder);
+            let used = watched.used.map(|used| Input::Used(watched.request, 1, used));
+            self.tell(now, watched, &[Input::AttemptHeaders(watched.request, 1)], recorder);
+            self.tell(now, watched, used.as_slice(), recorder);
         }
         self.tell(now, watched, &[ended], recorder);
     }

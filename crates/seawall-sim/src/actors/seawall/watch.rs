@@ -79,6 +79,8 @@ impl Watch {
         if count.is_some() || (self.order.is_idle() && !self.looks.is_multiple_of(EVERY)) {
             return count;
         }
-        checkers::work_conservation(settings, &engine.view(now), &self.order, engine.flights() - running)
+        let views = engine.view(now);
+        let waits = checkers::work_conservation(settings, &views, &self.order, engine.flights() - running);
+        waits.or_else(|| checkers::work_accounts(&views))
     }
 }
