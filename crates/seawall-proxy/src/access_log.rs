@@ -171,11 +171,15 @@ struct Shown<'a> {
     duration_ms: f64,
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
-    /// `true` where the upstream reported no usage and the output was counted in pieces.
+    /// `true` where the upstream reported no usage, or the answer broke off, and the output was counted in pieces.
     tokens_estimated: bool,
+    /// What all its attempts have cost; of an answer whose client left, until then.
+    work_units: u64,
+    /// `true` where any part of that was not told.
+    work_is_estimated: bool,
     request_bytes: u64,
     response_bytes: u64,
-    /// The request whose answer this one got, too; attempts and tokens are those of that answer.
+    /// The request whose answer this one got, too; attempts and tokens are those of that answer, and its work is that one's.
     #[serde(skip_serializing_if = "Option::is_none")]
     joined: Option<&'a str>,
     /// What enforcing would have done first, where the request was only observed.
@@ -194,7 +198,7 @@ impl<'a> Shown<'a> {
         let Finished { record, outcome, ended } = &line.finished;
         let milliseconds = |span: Duration| (span.as_secs_f64() * 1e6).round() / 1e3;
         let deployment = record.deployment.map(|id| &settings.deployments[id.index()]);
-        let estimated = record.usage.is_none() && record.output_events > 0;
+        let (tally, cost) = (record.tally, record.cost);
         Self {
             time: timestamp(line.unix_millis),
             request_id: record.id.as_str(),
@@ -211,9 +215,11 @@ impl<'a> Shown<'a> {
             queued_ms: milliseconds(record.queued),
             first_byte_ms: record.first_byte.map(|at| milliseconds(at.since(record.arrived))),
             duration_ms: milliseconds(ended.since(record.arrived)),
-            input_tokens: record.usage.map(|usage| usage.input_tokens),
-            output_tokens: record.usage.map(|usage| usage.output_tokens).or(estimated.then_some(record.output_events)),
-            tokens_estimated: estimated,
+            input_tokens: tally.usage.map(|usage| usage.input_tokens),
+            output_tokens: tally.output_tokens(),
+            tokens_estimated: tally.is_estimated(),
+            work_units: cost.work.units(),
+            work_is_estimated: cost.is_estimated,
             request_bytes: record.request_bytes,
             response_bytes: record.response_bytes,
             joined: record.joined.as_ref().map(RequestName::as_str),

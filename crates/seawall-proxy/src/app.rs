@@ -4,7 +4,8 @@ use crate::access_log::AccessLog;
 use crate::bytes_budget::BytesBudget;
 use crate::clock::Clock;
 use crate::driver::Driver;
-use crate::flight::{Flight, Head, Reader, Tally};
+use crate::flight::tally::Tally;
+use crate::flight::{Flight, Head, Reader};
 use crate::metrics::{Metrics, Readings};
 use crate::record::{Finished, Record};
 use crate::server::Connections;
@@ -56,6 +57,7 @@ impl App {
     pub fn readings(&self) -> Readings {
         Readings {
             pools: self.driver.view(),
+            settled: self.driver.settled(),
             flights: self.driver.flights(),
             connections: self.connections.open(),
             buffered_bytes: self.bytes.used(),
@@ -186,7 +188,12 @@ impl RequestGuard {
             return;
         }
         if self.word().is_none() {
-            self.app.driver.tell(Input::ClientGone(self.request));
+            let so_far = self.reader.as_ref().and_then(Reader::so_far);
+            let (tally, told) = so_far.map_or((None, None), |(tally, told)| (Some(tally), told));
+            let record = self.record();
+            record.tally = tally.unwrap_or(record.tally);
+            let gone = Input::ClientGone(self.request);
+            self.app.driver.tell_all(told.into_iter().chain([gone]));
         }
         if let Some(respond) = self.word() {
             self.take_over(&respond);
@@ -199,6 +206,7 @@ impl RequestGuard {
         record.deployment = respond.deployment.or(record.deployment);
         record.queued = respond.queued;
         record.observed = respond.observed;
+        record.cost = respond.cost;
     }
 
     fn close(&mut self, outcome: Outcome) {

@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::flight::Flight;
 use crate::notices::Notices;
 use seawall_core::Engine;
-use seawall_core::engine::{Arrival, Input, Output, PoolView, Respond};
+use seawall_core::engine::{Arrival, Input, Output, PoolView, Respond, Settled};
 use seawall_core::id::RequestId;
 use seawall_core::settings::Settings;
 use seawall_core::time::Instant;
@@ -94,6 +94,19 @@ impl Driver {
     pub fn tell(&self, input: Input) {
         let mut state = self.lock();
         self.step(&mut state, input);
+    }
+
+    /// Gives the engine inputs that belong together.
+    pub fn tell_all(&self, inputs: impl IntoIterator<Item = Input>) {
+        let mut state = self.lock();
+        for input in inputs {
+            self.step(&mut state, input);
+        }
+    }
+
+    /// What is settled, for each model and tenant.
+    pub fn settled(&self) -> Vec<Settled> {
+        self.lock().engine.settled()
     }
 
     /// Tells the engine that the process goes away.

@@ -166,8 +166,7 @@ fn answer_from(begins: &Begins, mut guard: RequestGuard) -> Response<ResponseBod
     respond::put_model(&mut out_headers, guard.fallback());
     let body = if let Some((whole, tally)) = whole {
         let record = guard.record();
-        record.usage = tally.usage;
-        record.output_events = tally.events;
+        record.tally = tally;
         record.response_bytes = whole.len() as u64;
         guard.answered(None);
         ResponseBody::full(whole)

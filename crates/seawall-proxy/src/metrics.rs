@@ -14,7 +14,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 use seawall_core::classify::AttemptEnd;
-use seawall_core::engine::PoolView;
+use seawall_core::engine::{PoolView, Settled};
 use seawall_core::id::DeploymentId;
 use seawall_core::id::{PoolId, TenantId};
 use seawall_core::outcome::{Cause, Outcome};
@@ -23,7 +23,7 @@ use seawall_core::settings::Settings;
 use seawall_wire::usage::Usage;
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// The verdict on a deployment, beside those on requests.
@@ -81,6 +81,11 @@ pub struct Metrics {
     attempts: Family<Labels, Counter>,
     observed: Family<Labels, Counter>,
     tokens: Family<Labels, Counter>,
+    work: Family<Labels, Counter<u64, AtomicU64>>,
+    work_waiting: Family<Labels, Gauge>,
+    work_in_flight: Family<Labels, Gauge>,
+    expected_output: Family<Labels, Gauge>,
+    output_weight: Family<Labels, Gauge<f64, AtomicU64>>,
     joined: Family<Labels, Counter>,
     flights: Gauge,
     flights_kept: Gauge,
@@ -99,6 +104,8 @@ pub struct Metrics {
 pub struct Readings {
     /// The engine's pools.
     pub pools: Vec<PoolView>,
+    /// What is settled.
+    pub settled: Vec<Settled>,
     /// Flights.
     pub flights: FlightCounts,
     /// Connections of clients.
@@ -129,6 +136,11 @@ impl Metrics {
             attempts: Family::default(),
             observed: Family::default(),
             tokens: Family::default(),
+            work: Family::default(),
+            work_waiting: Family::default(),
+            work_in_flight: Family::default(),
+            expected_output: Family::default(),
+            output_weight: Family::default(),
             joined: Family::default(),
             flights: Gauge::default(),
             flights_kept: Gauge::default(),
@@ -155,6 +167,14 @@ impl Metrics {
         r.register("attempts", "Attempts at upstreams by their end and by what paid for them", self.attempts.clone());
         r.register("observed", "What enforcing would have done to what was only observed", self.observed.clone());
         r.register("tokens", "Tokens as the upstreams reported them", self.tokens.clone());
+        r.register("work_units", "Work that is settled; estimated tells what no upstream has told", self.work.clone());
+        r.register("work_waiting", "Work units that wait for a deployment, by estimate", self.work_waiting.clone());
+        let in_flight = self.work_in_flight.clone();
+        r.register("work_in_flight", "Work units in flight at a deployment, by estimate", in_flight);
+        let expected = self.expected_output.clone();
+        r.register("expected_output_tokens", "Tokens that an answer of a model is thought to need", expected);
+        let weight = self.output_weight.clone();
+        r.register("output_token_weight", "Work units of an output token; an input token is one", weight);
         r.register("joined", "Requests that were answered by the work of another one", self.joined.clone());
         r.register("flights", "Distinct requests that wait or run", self.flights.clone());
         let kept = self.flights_kept.clone();
@@ -248,27 +268,49 @@ impl Metrics {
         self.ended_attempts.get((deployment, end.label(), payment), make).inc();
     }
 
+    /// Takes over what is settled for one model and tenant.
+    fn work_units(&self, settled: &Settled) {
+        let Settled { pool, tenant, work, .. } = settled;
+        for (estimated, work) in [("false", work.counted), ("true", work.estimated)] {
+            let model = ("model", self.settings.pools[pool.index()].name.clone());
+            let tenant = ("tenant", self.settings.tenants[tenant.index()].name.clone());
+            let labels = vec![model, tenant, ("estimated", estimated.to_owned())];
+            self.work.get_or_create_owned(&labels).inner().store(work.units(), Ordering::Relaxed);
+        }
+    }
+
     /// The text of `/metrics`.
     pub fn render(&self, readings: &Readings) -> String {
         for pool in &readings.pools {
             let model = self.settings.pools[pool.pool.index()].name.clone();
-            self.waiting.get_or_create_owned(&vec![("model", model)]).set(gauge(pool.waiting as u64));
+            let of_model = vec![("model", model)];
+            self.waiting.get_or_create_owned(&of_model).set(gauge(pool.waiting as u64));
+            self.work_waiting.get_or_create_owned(&of_model).set(gauge(pool.work_waiting.units()));
+            self.expected_output.get_or_create_owned(&of_model).set(gauge(pool.expected_output_tokens));
+            self.output_weight.get_or_create_owned(&of_model).set(weight(pool));
             for deployment in &pool.deployments {
                 let name = self.settings.deployments[deployment.deployment.index()].name.clone();
                 let labels = vec![("deployment", name)];
                 self.in_flight.get_or_create_owned(&labels).set(gauge(u64::from(deployment.in_flight)));
+                self.work_in_flight.get_or_create_owned(&labels).set(gauge(deployment.work_in_flight.units()));
                 self.healthy.get_or_create_owned(&labels).set(i64::from(deployment.health == "healthy"));
             }
         }
+        readings.settled.iter().for_each(|settled| self.work_units(settled));
         self.flights.set(gauge(readings.flights.live as u64));
         self.flights_kept.set(gauge(readings.flights.kept as u64));
         self.connections.set(gauge(readings.connections as u64));
         self.buffered_bytes.set(gauge(readings.buffered_bytes));
-        self.dropped_lines.inner().store(readings.dropped_lines, std::sync::atomic::Ordering::Relaxed);
+        self.dropped_lines.inner().store(readings.dropped_lines, Ordering::Relaxed);
         let mut text = String::new();
         encode(&mut text, &self.registry).expect("writing into a string does not fail");
         text
     }
+}
+
+/// Work units of an output token.
+pub fn weight(pool: &PoolView) -> f64 {
+    f64::from(u32::try_from(pool.output_thousandths).unwrap_or(u32::MAX)) / 1e3
 }
 
 fn cause(outcome: Outcome) -> &'static str {

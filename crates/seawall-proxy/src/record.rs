@@ -1,12 +1,13 @@
 //! What is remembered of one request, from its head to its end: the source of its log line and its metrics.
 
 use crate::clock::unix_time;
+use crate::flight::tally::Tally;
+use seawall_core::cost::Cost;
 use seawall_core::engine::Verdict;
 use seawall_core::id::{DeploymentId, PoolId, TenantId};
 use seawall_core::outcome::Outcome;
 use seawall_core::settings::Settings;
 use seawall_core::time::{Duration, Instant};
-use seawall_wire::usage::Usage;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
@@ -49,10 +50,10 @@ pub struct Record {
     pub upstream_status: Option<u16>,
     /// The last upstream's own words on a failure, cut to a bound.
     pub upstream_error: Option<String>,
-    /// Tokens, as the upstream reported them.
-    pub usage: Option<Usage>,
-    /// Pieces of a stream that carried output; an estimate of the output where no usage came.
-    pub output_events: u64,
+    /// Tokens of the answer, as far as they are known.
+    pub tally: Tally,
+    /// What its attempts have cost.
+    pub cost: Cost,
     /// Bytes of the answer.
     pub response_bytes: u64,
 }
@@ -82,8 +83,8 @@ impl Record {
             status: 0,
             upstream_status: None,
             upstream_error: None,
-            usage: None,
-            output_events: 0,
+            tally: Tally::default(),
+            cost: Cost::NONE,
             response_bytes: 0,
         }
     }

@@ -8,7 +8,8 @@
 use crate::app::RequestGuard;
 use crate::clock::Clock;
 use crate::flight::pump::{Broke, Ending};
-use crate::flight::{Head, Piece, Tally};
+use crate::flight::tally::Tally;
+use crate::flight::{Head, Piece};
 use bytes::Bytes;
 use http_body::SizeHint;
 use seawall_core::outcome::Outcome;
@@ -172,9 +173,7 @@ impl Relay {
 
     fn end(&mut self, tally: Tally, outcome: Option<Outcome>) {
         let Some(mut guard) = self.guard.take() else { return };
-        let record = guard.record();
-        record.usage = tally.usage;
-        record.output_events = tally.events;
+        guard.record().tally = tally;
         guard.answered(outcome);
     }
 }

@@ -52,6 +52,8 @@ pub struct StreamError {
 pub struct StreamFacts {
     /// Events with data that have ended; comments are none.
     pub events: u64,
+    /// Events that carried a piece of the answer, as near as that can be told without reading it: a piece is about a token.
+    pub outputs: u64,
     /// Comment lines: heartbeats, no progress of the answer.
     pub comments: u64,
     /// Whether a reason to finish was given (`finish_reason`, `stop_reason`), or the end itself.
@@ -79,6 +81,8 @@ enum Name {
     Completed,
     Incomplete,
     Failed,
+    /// A piece of the answer.
+    Delta,
     Other,
 }
 
@@ -93,6 +97,9 @@ impl Name {
             b"response.completed" => Self::Completed,
             b"response.incomplete" => Self::Incomplete,
             b"response.failed" => Self::Failed,
+            b"content_block_delta" => Self::Delta,
+            // Text, reasoning, arguments of a call: Responses names them all so.
+            other if other.ends_with(b".delta") => Self::Delta,
             _ => Self::Other,
         }
     }
@@ -103,7 +110,7 @@ impl Name {
             Self::Completed => Some(StreamEnd::Completed),
             Self::Incomplete => Some(StreamEnd::Incomplete),
             Self::Failed => Some(StreamEnd::Failed),
-            Self::None | Self::Error | Self::MessageStart | Self::MessageDelta | Self::Other => None,
+            Self::None | Self::Error | Self::MessageStart | Self::MessageDelta | Self::Delta | Self::Other => None,
         }
     }
 }
@@ -265,6 +272,7 @@ impl SseScanner {
         let data = std::mem::take(&mut self.data);
         if std::mem::take(&mut self.data_is_cut) {
             self.facts.oversized += 1;
+            self.facts.outputs += u64::from(name.end().is_none());
             self.take_end(name.end());
         } else if data.trim_ascii() == b"[DONE]" {
             self.take_end(Some(StreamEnd::Done));
@@ -286,14 +294,15 @@ impl SseScanner {
         if name == Name::Error || KEYS.error.find(data).is_some() {
             self.take_error(name, data);
         }
-        if find_set(&KEYS.finish_reason, data) {
-            self.facts.finished = true;
-        }
-        if find_set(&KEYS.usage, data)
-            && let Some(usage) = json::member(data, "usage")
-        {
+        let finishes = find_set(&KEYS.finish_reason, data);
+        self.facts.finished |= finishes;
+        let usage = if find_set(&KEYS.usage, data) { json::member(data, "usage") } else { None };
+        if let Some(usage) = usage {
             self.take_usage(usage);
         }
+        let is_error = self.facts.error.as_ref().is_some_and(|error| error.event == self.facts.events);
+        let opens = self.facts.outputs == 0 && is_opening(data);
+        self.facts.outputs += u64::from(!finishes && usage.is_none() && !is_error && !opens);
     }
 
     /// An event of Responses or Messages: its kind stands in its name, or else in its `type`.
@@ -323,7 +332,8 @@ impl SseScanner {
                 }
             }
             // An upstream of another make may send its errors without a name.
-            Name::Other if KEYS.error.find(data).is_some() => self.take_error(kind, data),
+            Name::Delta | Name::Other if KEYS.error.find(data).is_some() => self.take_error(kind, data),
+            Name::Delta => self.facts.outputs += 1,
             Name::None | Name::Other | Name::MessageStop => {}
         }
         self.take_end(kind.end());
@@ -372,21 +382,39 @@ struct Keys {
     error: memmem::Finder<'static>,
     finish_reason: memmem::Finder<'static>,
     usage: memmem::Finder<'static>,
-    messages: [memmem::Finder<'static>; 1],
-    responses: [memmem::Finder<'static>; 3],
+    choices: memmem::Finder<'static>,
+    content: memmem::Finder<'static>,
+    role: memmem::Finder<'static>,
+    messages: [memmem::Finder<'static>; 2],
+    responses: [memmem::Finder<'static>; 4],
 }
 
 static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys {
     error: memmem::Finder::new(b"\"error\""),
     finish_reason: memmem::Finder::new(b"\"finish_reason\""),
     usage: memmem::Finder::new(b"\"usage\""),
-    messages: [memmem::Finder::new(b"\"message_")],
+    choices: memmem::Finder::new(b"\"choices\""),
+    content: memmem::Finder::new(b"\"content\""),
+    role: memmem::Finder::new(b"\"role\""),
+    messages: [memmem::Finder::new(b"\"message_"), memmem::Finder::new(b"\"content_block_delta\"")],
     responses: [
         memmem::Finder::new(b"\"response.completed\""),
         memmem::Finder::new(b"\"response.incomplete\""),
         memmem::Finder::new(b"\"response.failed\""),
+        memmem::Finder::new(b".delta\""),
     ],
 });
+
+/// Whether a chunk only opens an answer: without choices (Azure tells there what its filter says of the prompt), or with
+/// a role and no text yet.
+fn is_opening(data: &[u8]) -> bool {
+    let values = |key: &'static memmem::Finder<'_>| {
+        key.find_iter(data).filter_map(|at| value_after(&data[at + key.needle().len()..]))
+    };
+    let is_empty = |list: &[u8]| list.strip_prefix(b"[").is_some_and(|list| list.trim_ascii_start().starts_with(b"]"));
+    let is_text = |value: &[u8]| value.first() == Some(&b'"') && value.get(1) != Some(&b'"');
+    values(&KEYS.choices).any(is_empty) || (KEYS.role.find(data).is_some() && !values(&KEYS.content).any(is_text))
+}
 
 /// Whether the key stands in `data` with a value other than null.
 fn find_set(key: &memmem::Finder<'_>, data: &[u8]) -> bool {

@@ -83,8 +83,8 @@ impl Live {
         match self.phase {
             Phase::Waiting { .. } => self.account.settled,
             Phase::Running { .. } => {
-                let running = ledger.cost(&self.account.ended(self.tenant, AttemptEnd::ClientGone));
-                self.account.settled.plus(Cost { is_estimated: true, ..running })
+                let running = self.account.ended(self.tenant, AttemptEnd::ClientGone);
+                self.account.settled.plus(ledger.cost(&running))
             }
         }
     }

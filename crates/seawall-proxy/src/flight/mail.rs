@@ -90,6 +90,11 @@ impl Mail {
         .await
     }
 
+    /// The attempt that is being made.
+    pub fn made(&self) -> Option<Made> {
+        self.lock().at
+    }
+
     /// The attempt has ended; returns which it was. `None`: its end has been told already.
     pub fn ended(&self) -> Option<Made> {
         self.lock().at.take()

@@ -10,6 +10,7 @@
 pub mod mail;
 pub mod pump;
 pub mod replay;
+pub mod tally;
 pub mod work;
 
 use crate::app::App;
@@ -26,12 +27,12 @@ use seawall_core::engine::Input;
 use seawall_core::id::{DeploymentId, RequestId, TenantId};
 use seawall_core::time::Instant;
 use seawall_wire::headers;
-use seawall_wire::usage::Usage;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
+use tally::Tally;
 use work::{Begun, work};
 
 /// The number of the minder among the readers.
@@ -93,15 +94,6 @@ pub struct Head {
     pub deployment: DeploymentId,
     /// When it came.
     pub at: Instant,
-}
-
-/// What an answer cost, once it has ended.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Tally {
-    /// Tokens, as the upstream reported them.
-    pub usage: Option<Usage>,
-    /// Pieces of a stream that carried output.
-    pub events: u64,
 }
 
 /// What a reader finds.
@@ -187,7 +179,7 @@ impl Flight {
             state.stage = Stage::Answering(Box::new(pump));
             return;
         }
-        state.tally = Tally { usage: answer.usage, events: 0 };
+        state.tally = Tally::of_whole(answer.usage);
         let whole = answer.whole();
         if !whole.is_empty() {
             self.push(app, state, whole);
@@ -205,7 +197,7 @@ impl Flight {
     /// The attempt of the answer has ended: everybody's ending is told by the engine.
     fn land(&self, app: &App, state: &mut State, end: AttemptEnd, ending: Ending) {
         if let Stage::Answering(pump) = &state.stage {
-            state.tally = Tally { usage: pump.usage(), events: pump.events() };
+            state.tally = pump.tally();
         }
         state.stage = Stage::Over(ending);
         let Some(made) = self.mail.ended() else { return };
@@ -215,7 +207,8 @@ impl Flight {
             app.metrics.tokens(pool, self.tenant, usage);
         }
         app.metrics.attempt(made, end);
-        app.driver.tell(Input::AttemptEnded(self.id, made.number, end));
+        let used = state.tally.used().map(|used| Input::Used(self.id, made.number, used));
+        app.driver.tell_all(used.into_iter().chain([Input::AttemptEnded(self.id, made.number, end)]));
     }
 
     /// Nobody waits: closing the connection is what tells the upstream.
@@ -342,6 +335,20 @@ impl Reader {
         whole.filter(|_| is_complete).map(|whole| (whole, state.tally))
     }
 
+    /// What the answer has cost until now, where it has begun, and what the engine is to be told of that; nothing where it
+    /// has been told already.
+    pub fn so_far(&self) -> Option<(Tally, Option<Input>)> {
+        let state = self.flight.lock();
+        let tally = match &state.stage {
+            Stage::Working(_) => return None,
+            Stage::Over(_) => return Some((state.tally, None)),
+            Stage::Answering(pump) => pump.tally(),
+        };
+        let made = self.flight.mail.made();
+        let told = made.zip(tally.used()).map(|(made, used)| Input::Used(self.flight.id, made.number, used));
+        Some((tally, told))
+    }
+
     /// What the answer has cost, where it is complete and this reader has all of it. A client may close as soon as it
     /// has the terminator: that ends the answer where nobody else reads it.
     pub fn has_all(&self) -> Option<Tally> {
@@ -352,7 +359,7 @@ impl Reader {
         match &mut state.stage {
             Stage::Over(Ending::Complete) => Some(state.tally),
             Stage::Answering(pump) if pump.has_ended() => {
-                let tally = Tally { usage: pump.usage(), events: pump.events() };
+                let tally = pump.tally();
                 if state.readers.len() == 1
                     && let Stage::Answering(pump) = &mut state.stage
                     && let Step::End(end, ending) = pump.complete(false)

@@ -3,6 +3,7 @@
 //! What ends a stream: its terminator (`[DONE]`, `response.completed`, `message_stop`), or the upstream's end of body
 //! after a finish reason. Nothing is made up: where the upstream sends no `[DONE]` the client gets none.
 
+use super::tally::Tally;
 use super::work::Begun;
 use crate::clock::Clock;
 use crate::upstream::Upstream;
@@ -14,7 +15,7 @@ use seawall_core::classify::AttemptEnd;
 use seawall_core::outcome::Outcome;
 use seawall_core::time::Instant;
 use seawall_wire::sse::{SseScanner, StreamFacts};
-use seawall_wire::usage::{BodyTap, Usage};
+use seawall_wire::usage::BodyTap;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
@@ -161,14 +162,11 @@ impl Pump {
         self.has_ended && self.held.is_empty()
     }
 
-    /// What it cost.
-    pub fn usage(&self) -> Option<Usage> {
-        self.facts().usage.or_else(|| self.tap.as_ref()?.usage())
-    }
-
-    /// Pieces of a stream that carried output.
-    pub fn events(&self) -> u64 {
-        self.facts().events
+    /// What it has cost until now.
+    pub fn tally(&self) -> Tally {
+        let facts = self.facts();
+        let usage = facts.usage.or_else(|| self.tap.as_ref()?.usage());
+        Tally { usage, outputs: facts.outputs, is_stream: self.tap.is_none(), is_whole: facts.finished }
     }
 
     /// The answer is complete. `clean`: the upstream's body ended too, so its connection can serve again.

@@ -17,7 +17,7 @@ pub(crate) fn ask(headers: &str, body: &str) -> Vec<u8> {
 }
 
 /// Answers when the test says so: in one piece, or in a stream whose first events come at once.
-async fn held(open: &watch::Sender<bool>) -> Upstream {
+pub(crate) async fn held(open: &watch::Sender<bool>) -> Upstream {
     let open = open.clone();
     Upstream::start(move |mut call: Call| {
         let mut opened = open.subscribe();

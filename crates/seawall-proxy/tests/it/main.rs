@@ -6,6 +6,7 @@ mod advice;
 mod bodies;
 mod connections;
 mod contract_rows;
+mod cost;
 mod deadlines;
 mod drain;
 mod failover;

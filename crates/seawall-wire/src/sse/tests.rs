@@ -44,6 +44,7 @@ fn chat(separator: &str, prefix: &str, ending: &str) -> String {
 fn every_dress_of_a_stream_tells_the_same() {
     let expected = facts(Endpoint::ChatCompletions, chat("\n\n", "data: ", "\n\n").as_bytes());
     assert_eq!((expected.events, expected.comments, expected.oversized), (5, 0, 0));
+    assert_eq!(expected.outputs, 1, "of role, text, reason, usage and end one is a piece of the answer");
     assert_eq!((expected.end, expected.finished), (Some(StreamEnd::Done), true));
     assert_eq!(expected.usage, Some(Usage { input_tokens: 100, cached_input_tokens: 64, output_tokens: 200 }));
     assert_eq!(expected.error, None);
@@ -195,5 +196,42 @@ fn a_stream_cut_inside_an_event_is_not_at_a_boundary() {
     {
         scanner.push(chunk.as_bytes());
         assert_eq!(scanner.is_at_boundary(), at_boundary, "{chunk:?}");
+    }
+}
+
+#[test]
+fn pieces_of_an_answer_are_counted_in_each_dialect() {
+    let outputs = |endpoint, stream: &str| {
+        let mut scanner = SseScanner::new(endpoint);
+        scanner.push(stream.as_bytes());
+        scanner.finish().outputs
+    };
+    let azure = [
+        r#"{"choices": [ ],"prompt_filter_results":[{"prompt_index":0}]}"#,
+        r#"{"choices":[{"delta":{"role":"assistant","content":""}}]}"#,
+        r#"{"choices":[{"delta":{"content":"a"}}]}"#,
+        r#"{"choices":[{"delta":{"content":"b \"finish_reason\":\"stop\""},"finish_reason":null}]}"#,
+        r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
+        "[DONE]",
+    ];
+    let chat = |events: &[&str]| events.iter().map(|data| format!("data: {data}\n\n")).collect::<Vec<_>>().concat();
+    assert_eq!(outputs(Endpoint::ChatCompletions, &chat(&azure)), 2);
+    // Some name the role in each chunk, and some think before they speak.
+    let role = r#"{"choices":[{"delta":{"role":"assistant","content":"a"}}]}"#;
+    let thought = r#"{"choices":[{"delta":{"role":"assistant","content":"","reasoning_content":"x"}}]}"#;
+    assert_eq!(outputs(Endpoint::ChatCompletions, &chat(&[role, thought, role])), 3);
+    let error = r#"{"error":{"message":"m","type":"server_error"}}"#;
+    assert_eq!(outputs(Endpoint::ChatCompletions, &chat(&[role, error])), 1);
+    assert_eq!(outputs(Endpoint::Completions, &chat(&[r#"{"choices":[{"text":"a"}]}"#])), 1);
+    let named = |endpoint, kinds: &[&str], with_name: bool| {
+        let name = |kind: &str| if with_name { format!("event: {kind}\n") } else { String::new() };
+        let event = |kind: &&str| format!("{}data: {{\"type\":\"{kind}\",\"x\":\"a.delta\"}}\n\n", name(kind));
+        outputs(endpoint, &kinds.iter().map(event).collect::<String>())
+    };
+    let messages = ["message_start", "content_block_start", "content_block_delta", "ping", "content_block_delta"];
+    let responses = ["response.created", "response.output_text.delta", "response.output_text.done"];
+    for with_name in [true, false] {
+        assert_eq!(named(Endpoint::Messages, &messages, with_name), 2);
+        assert_eq!(named(Endpoint::Responses, &responses, with_name), 1);
     }
 }
