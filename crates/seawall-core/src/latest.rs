@@ -38,8 +38,8 @@ impl<T: Copy + Ord, const KEPT: usize> Latest<T, KEPT> {
         self.sorted.is_empty()
     }
 
-    /// The smallest value that at least `part` of `of` values do not exceed; `None` where it holds none, or where `part`
-    /// is 0 or more than `of`.
+    /// The smallest value that at least `part` of `of` values do not exceed; `None` where it holds none, or where
+    /// `part` is 0 or more than `of`.
     pub fn quantile(&self, part: usize, of: usize) -> Option<T> {
         let rank = (self.sorted.len() * part).div_ceil(of.max(1));
         self.sorted.get(rank.checked_sub(1)?).copied()

@@ -179,7 +179,8 @@ struct Shown<'a> {
     work_is_estimated: bool,
     request_bytes: u64,
     response_bytes: u64,
-    /// The request whose answer this one got, too; attempts and tokens are those of that answer, and its work is that one's.
+    /// The request whose answer this one got, too; attempts and tokens are those of that answer, and its work is that
+    /// one's.
     #[serde(skip_serializing_if = "Option::is_none")]
     joined: Option<&'a str>,
     /// What enforcing would have done first, where the request was only observed.

@@ -121,8 +121,8 @@ fn arrival(app: &App, tenant: TenantId, pool: PoolId, signals: &ClientSignals<'_
     }
 }
 
-/// What a request asks its model to do. Nobody has counted the tokens of its input yet: they are reckoned from the length
-/// of what the model reads.
+/// What a request asks its model to do. Nobody has counted the tokens of its input yet: they are reckoned from the
+/// length of what the model reads.
 fn demand(endpoint: Endpoint, facts: &BodyFacts) -> Demand {
     match endpoint {
         // Counting is no work of a model.

@@ -52,7 +52,8 @@ pub struct StreamError {
 pub struct StreamFacts {
     /// Events with data that have ended; comments are none.
     pub events: u64,
-    /// Events that carried a piece of the answer, as near as that can be told without reading it: a piece is about a token.
+    /// Events that carried a piece of the answer, as near as that can be told without reading it: a piece is about a
+    /// token.
     pub outputs: u64,
     /// Comment lines: heartbeats, no progress of the answer.
     pub comments: u64,
@@ -405,8 +406,8 @@ static KEYS: LazyLock<Keys> = LazyLock::new(|| Keys {
     ],
 });
 
-/// Whether a chunk only opens an answer: without choices (Azure tells there what its filter says of the prompt), or with
-/// a role and no text yet.
+/// Whether a chunk only opens an answer: without choices (Azure tells there what its filter says of the prompt), or
+/// with a role and no text yet.
 fn is_opening(data: &[u8]) -> bool {
     let values = |key: &'static memmem::Finder<'_>| {
         key.find_iter(data).filter_map(|at| value_after(&data[at + key.needle().len()..]))

@@ -61,7 +61,7 @@ impl Ledger {
 
     /// What an attempt costs that ended, or would end now, so. Nothing is booked.
     pub fn cost(&self, ended: &Ended) -> Cost {
-        let expected = self.expected_output(ended.tenant, &ended.demand);
+        let expected = || self.expected_output(ended.tenant, &ended.demand);
         let settled = settle(&ended.demand, ended.end, ended.has_begun, ended.used, expected);
         settled.map_or(Cost::NONE, |(tokens, is_estimated)| {
             let work = tokens.work(self.weight.thousandths());

@@ -1,14 +1,14 @@
 //! How long the answers of a model usually are, for each tenant.
 //!
 //! What a request will get is not known before: the limit that it states is rarely reached, and mostly there is none.
-//! Tenants differ far more than the requests of one tenant do (one asks for labels, another for reports), so the estimate
-//! is the eighth decile of the tenant's own latest answers: four of five stay below it, and one long answer does not
-//! move it. A tenant that has had too few answers is given that of all answers of the model, and 256 tokens stand for a
-//! model that has had too few.
+//! Tenants differ far more than the requests of one tenant do (one asks for labels, another for reports), so the
+//! estimate is the eighth decile of the tenant's own latest answers: four of five stay below it, and one long answer
+//! does not move it. A tenant that has had too few answers is given that of all answers of the model, and 256 tokens
+//! stand for a model that has had too few.
 //!
-//! Lengths are of one answer: a request for several asks for so many times as much. Only complete answers teach; of those
-//! that broke off only a part is known, and left out they do not make the estimate short. What the limits of requests have
-//! cut counts as it was: the next request has its own limit.
+//! Lengths are of one answer: a request for several asks for so many times as much. Only complete answers teach; of
+//! those that broke off only a part is known, and left out they do not make the estimate short. What the limits of
+//! requests have cut counts as it was: the next request has its own limit.
 
 use crate::id::TenantId;
 use crate::latest::Latest;

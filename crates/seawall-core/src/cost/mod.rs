@@ -1,13 +1,13 @@
 //! What a request costs an upstream: work units, before it is served and after.
 //!
-//! A request counts for little where it asks for a word and for much where it asks for a book, so counting requests says
-//! little about load, and less about who causes it. Work is counted in *units*: an input token that is read anew is 1,
-//! one that comes out of a cache a tenth, an output token as much as it takes longer than an input token (2 until that
-//! has been measured, see [`weight`]).
+//! A request counts for little where it asks for a word and for much where it asks for a book, so counting requests
+//! says little about load, and less about who causes it. Work is counted in *units*: an input token that is read anew
+//! is 1, one that comes out of a cache a tenth, an output token as much as it takes longer than an input token (2 until
+//! that has been measured, see [`weight`]).
 //!
 //! Before an attempt the input is what the host reckons or was told, and the output what the tenant's answers of this
-//! model usually need ([`lengths`]), never more than the request allows. When the attempt has ended the host tells what it
-//! has really used ([`Used`]), and that is settled. What was not told is filled in from the estimate, and marked.
+//! model usually need ([`lengths`]), never more than the request allows. When the attempt has ended the host tells what
+//! it has really used ([`Used`]), and that is settled. What was not told is filled in from the estimate, and marked.
 //!
 //! | end of the attempt | told | settled |
 //! | --- | --- | --- |
@@ -146,14 +146,14 @@ impl Tokens {
     }
 }
 
-/// What an attempt that ended so is settled with, and whether that is estimated; `None`: nothing. `has_begun`: whether its
-/// answer had begun; `expected_output`: what the estimate says of the whole output. The table stands in the module.
+/// What an attempt that ended so is settled with, and whether that is estimated; `None`: nothing. `has_begun`: whether
+/// its answer had begun; `expected_output`: what the estimate says of the whole output. The table stands in the module.
 pub fn settle(
     demand: &Demand,
     end: AttemptEnd,
     has_begun: bool,
     used: Option<Used>,
-    expected_output: u64,
+    expected_output: impl FnOnce() -> u64,
 ) -> Option<(Tokens, bool)> {
     let input = Tokens { input: demand.input_tokens, ..Tokens::default() };
     if let Some(used) = used {
@@ -167,8 +167,8 @@ pub fn settle(
     }
     match end {
         AttemptEnd::Completed => {
-            let is_estimated = demand.input_is_estimated || expected_output > 0;
-            Some((Tokens { output: expected_output, ..input }, is_estimated))
+            let output = expected_output();
+            Some((Tokens { output, ..input }, demand.input_is_estimated || output > 0))
         }
         AttemptEnd::Truncated
         | AttemptEnd::StreamError

@@ -1,23 +1,24 @@
 //! How much longer an output token takes than an input token, learned for each model.
 //!
 //! Servers are full by slots and by time: an answer holds its slot while its prompt is read and while its tokens are
-//! made one after the other. The weight of an output token is therefore the time that making one takes over the time that
-//! reading one takes, so that work is proportional to time in a slot. It is 2 until it is known. Only streams tell
+//! made one after the other. The weight of an output token is therefore the time that making one takes over the time
+//! that reading one takes, so that work is proportional to time in a slot. It is 2 until it is known. Only streams tell
 //! both times: the first byte comes when the prompt has been read, the last one when the last token has been made.
 //!
-//! *Making* is the time from the first byte to the end over the tokens after the first one; the middle one of the samples
-//! counts. An upstream that queues does so before the first byte, so this time is clean.
+//! *Making* is the time from the first byte to the end over the tokens after the first one; the middle one of the
+//! samples counts. An upstream that queues does so before the first byte, so this time is clean, but for clients that
+//! read slowly: these make it longer, and fewer than half of them do not move the middle one.
 //!
-//! *Reading* is not: the time to the first byte holds the network, fixed costs and any queue of the upstream too. All of
-//! these come on top, however long the prompt is. So what counts is by how much later the first byte of a longer prompt
-//! came: the middle one of the slopes between all pairs of samples (Theil 1950, Sen 1968), which needs no base time, cancels
-//! what is constant, and stays right where up to 29% of the samples are anything. Pairs are taken within one deployment only,
-//! since another one has another distance, and from the half of the samples with the least in flight there when they
-//! began: these have waited least. Where fewer than three of four pairs agree that a longer prompt takes longer, a queue
-//! decides the times and not the prompt, and nothing is learned.
+//! *Reading* is not: the time to the first byte holds the network, fixed costs and any queue of the upstream too. All
+//! of these come on top, however long the prompt is. So what counts is by how much later the first byte of a longer
+//! prompt came: the middle one of the slopes between all pairs of samples (Theil 1950, Sen 1968), which needs no base
+//! time, cancels what is constant, and stays right where up to 29% of the samples are anything. Pairs are taken within
+//! one deployment only, since another one has another distance, and from the half of the samples with the least in
+//! flight there when they began: these have waited least. Where fewer than three of four pairs agree that a longer
+//! prompt takes longer, a queue decides the times and not the prompt, and nothing is learned.
 //!
-//! Bounds: from a half to 256. Beyond them one side is as good as free: at 256, an answer of 100 tokens weighs as much as a
-//! prompt of 25,600. Left out: that prompts cost more than in proportion where they are very long.
+//! Bounds: from a half to 256. Beyond them one side is as good as free: at 256, an answer of 100 tokens weighs as much
+//! as a prompt of 25,600. Left out: that prompts cost more than in proportion where they are very long.
 
 use crate::id::DeploymentId;
 use crate::time::Duration;
@@ -31,12 +32,12 @@ const LEAST: u64 = 500;
 const MOST: u64 = 256_000;
 /// Samples that are remembered.
 const KEPT: usize = 64;
-/// Samples between two reckonings: one costs some ten microseconds.
-const EVERY: u32 = 16;
+/// Samples between two reckonings, each of which compares some 500 pairs.
+const EVERY: u32 = 32;
 /// Of shorter answers the time says too little.
 const FEWEST_OUTPUT_TOKENS: u64 = 8;
 /// Two prompts that differ by less say too little.
-const LEAST_APART_TOKENS: u64 = 64;
+const LEAST_APART_TOKENS: i64 = 64;
 /// With fewer pairs nothing is known.
 const FEWEST_PAIRS: usize = 32;
 
@@ -62,8 +63,8 @@ pub struct Timing {
 struct Sample {
     deployment: DeploymentId,
     load: u32,
-    input_tokens: u64,
-    first_byte_nanos: u64,
+    input_tokens: i64,
+    first_byte_nanos: i64,
     nanos_per_output_token: u64,
 }
 
@@ -98,8 +99,8 @@ impl OutputWeight {
         self.latest.push_back(Sample {
             deployment: timing.deployment,
             load: timing.load,
-            input_tokens: timing.uncached_input_tokens,
-            first_byte_nanos: nanos(timing.first_byte),
+            input_tokens: signed(timing.uncached_input_tokens),
+            first_byte_nanos: signed(nanos(timing.first_byte)),
             nanos_per_output_token: nanos(timing.rest) / (timing.output_tokens - 1),
         });
         self.new += 1;
@@ -116,31 +117,40 @@ impl OutputWeight {
         let calm: Vec<Sample> = order[..order.len() / 2].iter().map(|index| self.latest[*index]).collect();
         let Some(reading) = nanos_per_input_token(&calm) else { return };
         let mut making: Vec<u64> = calm.iter().map(|sample| sample.nanos_per_output_token).collect();
-        making.sort_unstable();
-        let making = making[making.len() / 2];
+        let making = at(&mut making, 2);
         self.thousandths = (making.saturating_mul(1_000) / reading).clamp(LEAST, MOST);
     }
 }
 
-/// By how much each further token of a prompt delays the first byte; `None` where the samples do not agree that it does.
+/// By how much each further token of a prompt delays the first byte; `None` where the samples do not agree that it
+/// does.
 fn nanos_per_input_token(samples: &[Sample]) -> Option<u64> {
     let mut slopes: Vec<i64> = Vec::new();
     for (index, one) in samples.iter().enumerate() {
         for other in &samples[..index] {
-            let (short, long) = if one.input_tokens < other.input_tokens { (one, other) } else { (other, one) };
-            let apart = long.input_tokens - short.input_tokens;
-            if one.deployment == other.deployment && apart >= LEAST_APART_TOKENS {
-                let later = i128::from(long.first_byte_nanos) - i128::from(short.first_byte_nanos);
-                slopes.push(i64::try_from(later / i128::from(apart)).unwrap_or(i64::MAX));
+            // Neither is negative, so no difference overflows.
+            let apart = one.input_tokens - other.input_tokens;
+            if one.deployment == other.deployment && apart.abs() >= LEAST_APART_TOKENS {
+                slopes.push((one.first_byte_nanos - other.first_byte_nanos) / apart);
             }
         }
     }
     if slopes.len() < FEWEST_PAIRS {
         return None;
     }
-    slopes.sort_unstable();
-    let agree = slopes[slopes.len() / 4] > 0;
-    u64::try_from(slopes[slopes.len() / 2]).ok().filter(|_| agree)
+    let agree = at(&mut slopes, 4) > 0;
+    u64::try_from(at(&mut slopes, 2)).ok().filter(|_| agree)
+}
+
+/// The value below which a part of them lies, in order of size: one of so many equal parts. There is at least one
+/// value.
+fn at<T: Copy + Ord>(values: &mut [T], parts: usize) -> T {
+    let place = values.len() / parts;
+    *values.select_nth_unstable(place).1
+}
+
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 fn nanos(span: Duration) -> u64 {
@@ -199,8 +209,7 @@ mod tests {
             let strange = Duration::from_secs(number % 7);
             if number % 8 == 1 { Timing { first_byte: strange, ..usual } } else { usual }
         };
-        let learned = learned((0..64).map(outlier));
-        assert!((150_000..256_000).contains(&learned), "{learned}");
+        assert_eq!(learned((0..64).map(outlier)), 200_000);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! What a flight costs: the work of an attempt is in flight as it was reckoned at its start, and settled at its end.
 //!
 //! A flight is charged once for each of its attempts, to the tenant that began it, whoever waits for its answer. The
-//! account of the work that is in flight takes off at an attempt's end what it was given at its start, so that it comes back
-//! to nothing whatever has been learned meanwhile.
+//! account of the work that is in flight takes off at an attempt's end what it was given at its start, so that it comes
+//! back to nothing whatever has been learned meanwhile.
 
 use super::pool::Pool;
 use super::{Engine, Live, Phase};

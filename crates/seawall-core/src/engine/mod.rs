@@ -8,8 +8,9 @@
 //! number of requests that this input lets go.
 //!
 //! For each [`Output::Dispatch`] the host makes exactly one attempt, says [`Input::AttemptHeaders`] when it begins to
-//! relay an answer, and exactly one of [`Input::AttemptEnded`] and [`Input::ClientGone`] when it is over. Every arrival
-//! ends in exactly one [`Output::Respond`]. Inputs about a request that has ended are ignored: the two sides may cross.
+//! relay an answer, [`Input::Used`] where it knows what the attempt has used, and exactly one of
+//! [`Input::AttemptEnded`] and [`Input::ClientGone`] when it is over. Every arrival ends in exactly one
+//! [`Output::Respond`]. Inputs about a request that has ended are ignored: the two sides may cross.
 
 mod account;
 mod fallback;

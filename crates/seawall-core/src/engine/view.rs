@@ -26,6 +26,13 @@ pub struct PoolView {
     pub deployments: Vec<DeploymentView>,
 }
 
+impl PoolView {
+    /// What its attempts in flight were thought to cost when they started.
+    pub fn work_in_flight(&self) -> Work {
+        self.deployments.iter().fold(Work::ZERO, |sum, deployment| sum.plus(deployment.work_in_flight))
+    }
+}
+
 /// One deployment as it stands.
 #[derive(Clone, Debug)]
 pub struct DeploymentView {

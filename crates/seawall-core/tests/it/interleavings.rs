@@ -5,6 +5,7 @@
 use crate::world::{at, millis, request, settings};
 use seawall_core::Engine;
 use seawall_core::classify::AttemptEnd;
+use seawall_core::cost::Used;
 use seawall_core::engine::{Arrival, Identity, Input, Output, Respond};
 use seawall_core::id::RequestId;
 use seawall_core::outcome::Outcome;
@@ -194,7 +195,10 @@ impl<'a> Life<'a> {
         for (index, deployment) in view.deployments.iter().enumerate() {
             let running = self.running.values().filter(|running| running.deployment == index).count();
             assert_eq!(deployment.in_flight as usize, running, "an attempt that runs holds credit, and nothing else");
+            let work = deployment.work_in_flight.thousandths();
+            assert_eq!(work, EXPECTED * running as u64, "and its work is in flight");
         }
+        assert_eq!(view.work_waiting.thousandths(), EXPECTED * view.waiting as u64);
         let unanswered = (0..self.arrived).filter(|id| !self.responses.contains_key(id)).count();
         assert_eq!(self.engine.live(), unanswered);
         if self.plan.is_one {
@@ -213,6 +217,7 @@ impl<'a> Life<'a> {
                 self.engine.handle(self.now, Input::AttemptEnded(flight, number, late));
             }
             self.engine.handle(self.now, Input::AttemptHeaders(flight, number));
+            self.engine.handle(self.now, Input::Used(flight, number, USED));
         }
         for id in self.responses.keys() {
             self.engine.handle(self.now, Input::ClientGone(RequestId(*id)));
@@ -250,6 +255,16 @@ impl<'a> Life<'a> {
         key.finish()
     }
 }
+
+/// What an attempt is thought to cost here: nothing is said of its input, and nothing is learned.
+const EXPECTED: u64 = 512_000;
+const USED: Used = Used {
+    input_tokens: Some(1),
+    cached_input_tokens: 0,
+    output_tokens: 1,
+    output_is_estimated: false,
+    is_stream: false,
+};
 
 /// Lives every path; there are at least so many states, or the plan does not do what it says.
 fn explore(plan: &Plan, at_least: usize) {

@@ -335,8 +335,8 @@ impl Reader {
         whole.filter(|_| is_complete).map(|whole| (whole, state.tally))
     }
 
-    /// What the answer has cost until now, where it has begun, and what the engine is to be told of that; nothing where it
-    /// has been told already.
+    /// What the answer has cost until now, where it has begun, and what the engine is to be told of that; nothing where
+    /// it has been told already.
     pub fn so_far(&self) -> Option<(Tally, Option<Input>)> {
         let state = self.flight.lock();
         let tally = match &state.stage {

@@ -12,8 +12,8 @@ pub struct Tally {
     pub outputs: u64,
     /// Whether it is a stream.
     pub is_stream: bool,
-    /// Whether a stream has said that it is complete. Before that a usage in it says how far it has come, or only what the
-    /// prompt is.
+    /// Whether a stream has said that it is complete. Before that a usage in it says how far it has come, or only what
+    /// the prompt is.
     pub is_whole: bool,
 }
 
@@ -28,8 +28,8 @@ impl Tally {
         self.is_stream && !(self.is_whole && self.usage.is_some())
     }
 
-    /// Tokens of the output: as they were told, or else the pieces that have passed. `None`: it is no stream, and nothing
-    /// was told.
+    /// Tokens of the output: as they were told, or else the pieces that have passed. `None`: it is no stream, and
+    /// nothing was told.
     pub fn output_tokens(&self) -> Option<u64> {
         let told = self.usage.map(|usage| usage.output_tokens);
         if self.is_estimated() { Some(told.unwrap_or(0).max(self.outputs)) } else { told }

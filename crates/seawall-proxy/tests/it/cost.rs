@@ -52,7 +52,10 @@ fn status(plane: &Plane) -> Value {
 
 #[tokio::test]
 async fn f18_each_dialect_and_form_costs_what_its_upstream_told() {
-    let start = r#"{"type":"message_start","message":{"usage":{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":1}}}"#;
+    let start = concat!(
+        r#"{"type":"message_start","message":{"usage":"#,
+        r#"{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":1}}}"#
+    );
     let piece = r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}"#;
     let end = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":42}}"#;
     let messages = [("message_start", start), ("content_block_delta", piece), ("message_delta", end)];
@@ -116,8 +119,8 @@ async fn f18_what_is_not_told_is_estimated_and_marked() {
     })
     .await;
     let plane = Setup::m(&[upstream.address]).start().await;
-    // 21 tokens are reckoned from 81 bytes. The stream had five pieces; of the others nothing is known but what the request
-    // allows, or that 256 are usual.
+    // 21 tokens are reckoned from 81 bytes. The stream had five pieces; of the others nothing is known but what the
+    // request allows, or that 256 are usual.
     let cases = [
         (",\"stream\":true", json!([null, 5, true, 21 + 2 * 5, true]), 31),
         ("", json!([null, null, false, 21 + 2 * 256, true]), 564),
@@ -194,6 +197,7 @@ async fn f18_a_client_that_leaves_midway_pays_for_what_was_made() {
             client.events(5).await;
         }
         assert_eq!(plane.deployment("u1").work_in_flight.units(), 8 + 2 * 256);
+        assert_eq!(status(&plane)["work_in_flight"], 8 + 2 * 256);
         client.reset();
         upstream.hung_up(1).await;
         plane.idle().await;
@@ -317,7 +321,12 @@ async fn each_tenant_s_work_is_shown_and_its_answers_are_learned() {
     assert_eq!(plane.ask(asks("labels", 0)).await.status, 200);
     plane.idle().await;
     let shown = status(&plane);
-    let of = |name: &str, units: u64| json!({"name": name, "work_units": units, "work_units_estimated": 0, "expected_output_tokens": 200});
+    let of = |name: &str, units: u64| -> Value {
+        let estimate = json!({"work_units_estimated": 0, "expected_output_tokens": 200});
+        let mut shown = json!({"name": name, "work_units": units});
+        shown.as_object_mut().unwrap().extend(estimate.as_object().unwrap().clone());
+        shown
+    };
     assert_eq!(shown["tenants"], json!([of("reports", 8 * 446), of("labels", 446)]), "{shown}");
     assert_eq!((&shown["expected_output_tokens"], &shown["output_token_weight"]), (&json!(200), &json!(2.0)));
     assert_eq!((&shown["work_waiting"], &shown["deployments"][0]["work_in_flight"]), (&json!(0), &json!(0)));

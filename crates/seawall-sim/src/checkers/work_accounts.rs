@@ -1,7 +1,7 @@
 //! Work is in flight where an attempt is, and waits where a request does, and nowhere else.
 //!
-//! An account that is added to at one place and taken from at another drifts with the first path that is forgotten. This
-//! sees it at the first moment at which nothing runs.
+//! An account that is added to at one place and taken from at another drifts with the first path that is forgotten.
+//! This sees it at the first moment at which nothing runs.
 
 use seawall_core::cost::Work;
 use seawall_core::engine::PoolView;

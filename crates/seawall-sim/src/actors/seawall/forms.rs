@@ -46,8 +46,8 @@ pub(super) fn demand(facts: &Facts) -> Demand {
     Demand { input_tokens: u64::from(facts.prompt_tokens), answers: 1, ..Demand::default() }
 }
 
-/// What a request has used that was answered; `None`: the answer has no tokens, only its time is known. The answer comes
-/// in one piece, with the usage of a server that caches nothing.
+/// What a request has used that was answered; `None`: the answer has no tokens, only its time is known. The answer
+/// comes in one piece, with the usage of a server that caches nothing.
 pub(super) fn used(facts: &Facts) -> Option<Used> {
     (facts.prompt_tokens > 0 || facts.output_tokens > 0).then(|| Used {
         input_tokens: Some(u64::from(facts.prompt_tokens)),
