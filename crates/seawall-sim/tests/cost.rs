@@ -145,7 +145,7 @@ fn settings() -> Settings {
 fn streamed(server: EngineSettings, count: u64, apart: Duration) -> (u64, u64) {
     let mut engine = seawall_core::Engine::new(Instant::ZERO, &settings());
     let mut server = Server::new(server);
-    let mut jobs: BTreeMap<JobId, (RequestId, u32, u32)> = BTreeMap::new();
+    let mut jobs: BTreeMap<JobId, (RequestId, u32, u32, Instant)> = BTreeMap::new();
     let apart = u64::try_from(apart.as_nanos()).expect("a short span");
     let (mut sent, mut answered, mut now) = (0, 0, 0);
     loop {
@@ -153,17 +153,17 @@ fn streamed(server: EngineSettings, count: u64, apart: Duration) -> (u64, u64) {
         let Some(next) = sends.into_iter().chain(server.next_event()).min() else { break };
         now = next.max(now);
         for event in server.advance(now).collect::<Vec<_>>() {
-            let (request, prompt, output) = jobs[&event.job];
+            let (request, prompt, output, first_output) = jobs[&event.job];
             let used = Used {
                 input_tokens: Some(u64::from(prompt)),
                 cached_input_tokens: 0,
                 output_tokens: u64::from(output),
                 output_is_estimated: false,
-                is_stream: true,
+                first_output: Some(first_output),
             };
             let at = Instant::from_nanos(event.at);
             match event.kind {
-                EventKind::FirstToken => engine.handle(at, Input::AttemptHeaders(request, 1)),
+                EventKind::FirstToken => drop(jobs.insert(event.job, (request, prompt, output, at))),
                 EventKind::Tokens(_) => {}
                 EventKind::Finished { .. } => {
                     engine.handle(at, Input::Used(request, 1, used));
@@ -184,7 +184,9 @@ fn streamed(server: EngineSettings, count: u64, apart: Duration) -> (u64, u64) {
                     let (prompt_tokens, output_tokens) = (200 + mixed * 100, 50 + mixed % 7 * 30);
                     let job = Job { prompt_tokens, output_tokens, prefix: None, report: Report::FirstToken };
                     let Submitted::Accepted(job) = server.submit(now, job) else { continue };
-                    jobs.insert(job, (id, prompt_tokens, output_tokens));
+                    jobs.insert(job, (id, prompt_tokens, output_tokens, Instant::MAX));
+                    // The server opens its stream at once, before it has read the prompt.
+                    engine.handle(Instant::from_nanos(now), Input::AttemptHeaders(id, 1));
                 }
                 Output::Respond(_) => answered += 1,
                 Output::Join(_) | Output::Cancel(_) | Output::Forget(_) | Output::Notice(_) => {}

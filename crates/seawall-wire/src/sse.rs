@@ -302,8 +302,9 @@ impl SseScanner {
             self.take_usage(usage);
         }
         let is_error = self.facts.error.as_ref().is_some_and(|error| error.event == self.facts.events);
-        let opens = self.facts.outputs == 0 && is_opening(data);
-        self.facts.outputs += u64::from(!finishes && usage.is_none() && !is_error && !opens);
+        // Usage comes in an event of its own, or, from some servers, in each.
+        let is_none = (usage.is_some() || self.facts.outputs == 0) && is_opening(data);
+        self.facts.outputs += u64::from(!finishes && !is_error && !is_none);
     }
 
     /// An event of Responses or Messages: its kind stands in its name, or else in its `type`.

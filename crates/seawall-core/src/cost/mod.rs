@@ -26,6 +26,7 @@ pub mod weight;
 pub use ledger::Ledger;
 
 use crate::classify::AttemptEnd;
+use crate::time::Instant;
 
 /// Thousandths of a unit that an input token weighs.
 const INPUT: u64 = 1_000;
@@ -101,8 +102,9 @@ pub struct Used {
     pub output_tokens: u64,
     /// Whether the output was counted in pieces by the host; otherwise the upstream has told it.
     pub output_is_estimated: bool,
-    /// Whether the output came as it was made, so that the time after its first byte is what making it took.
-    pub is_stream: bool,
+    /// When the first piece of the output came, where it came as it was made: many servers begin a stream before they have
+    /// read the prompt.
+    pub first_output: Option<Instant>,
 }
 
 /// Work that is settled.

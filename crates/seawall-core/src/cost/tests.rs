@@ -11,9 +11,9 @@ const TOLD: Used = Used {
     cached_input_tokens: 0,
     output_tokens: 40,
     output_is_estimated: false,
-    is_stream: false,
+    first_output: None,
 };
-const COUNTED: Used = Used { input_tokens: None, output_tokens: 7, output_is_estimated: true, is_stream: true, ..TOLD };
+const COUNTED: Used = Used { input_tokens: None, output_tokens: 7, output_is_estimated: true, ..TOLD };
 
 fn ended(end: AttemptEnd, has_begun: bool, used: Option<Used>) -> Ended {
     Ended { tenant: A, demand: ASKED, end, has_begun, used }

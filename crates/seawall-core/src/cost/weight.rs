@@ -3,19 +3,22 @@
 //! Servers are full by slots and by time: an answer holds its slot while its prompt is read and while its tokens are
 //! made one after the other. The weight of an output token is therefore the time that making one takes over the time
 //! that reading one takes, so that work is proportional to time in a slot. It is 2 until it is known. Only streams tell
-//! both times: the first byte comes when the prompt has been read, the last one when the last token has been made.
+//! both times: the first piece of the output comes when the prompt has been read, the last one when the last token has
+//! been made. The first *byte* says nothing: many servers open a stream before they read.
 //!
-//! *Making* is the time from the first byte to the end over the tokens after the first one; the middle one of the
-//! samples counts. An upstream that queues does so before the first byte, so this time is clean, but for clients that
+//! *Making* is the time from the first piece to the end over the tokens after the first one; the middle one of the
+//! samples counts. An upstream that queues does so before the first piece, so this time is clean, but for clients that
 //! read slowly: these make it longer, and fewer than half of them do not move the middle one.
 //!
-//! *Reading* is not: the time to the first byte holds the network, fixed costs and any queue of the upstream too. All
-//! of these come on top, however long the prompt is. So what counts is by how much later the first byte of a longer
+//! *Reading* is not: the time to the first piece holds the network, fixed costs and any queue of the upstream too. All
+//! of these come on top, however long the prompt is. So what counts is by how much later the first piece of a longer
 //! prompt came: the middle one of the slopes between all pairs of samples (Theil 1950, Sen 1968), which needs no base
 //! time, cancels what is constant, and stays right where up to 29% of the samples are anything. Pairs are taken within
 //! one deployment only, since another one has another distance, and from the half of the samples with the least in
 //! flight there when they began: these have waited least. Where fewer than three of four pairs agree that a longer
 //! prompt takes longer, a queue decides the times and not the prompt, and nothing is learned.
+//!
+//! The same holds where a model thinks unseen before its first piece, as long as it pleases.
 //!
 //! Bounds: from a half to 256. Beyond them one side is as good as free: at 256, an answer of 100 tokens weighs as much
 //! as a prompt of 25,600. Left out: that prompts cost more than in proportion where they are very long.
@@ -50,11 +53,11 @@ pub struct Timing {
     pub load: u32,
     /// Tokens of the input that were read anew.
     pub uncached_input_tokens: u64,
-    /// From the dispatch to the first byte.
-    pub first_byte: Duration,
+    /// From the dispatch to the first piece of the output.
+    pub first_output: Duration,
     /// Tokens of the output.
     pub output_tokens: u64,
-    /// From the first byte to the end.
+    /// From there to the end.
     pub rest: Duration,
 }
 
@@ -64,7 +67,7 @@ struct Sample {
     deployment: DeploymentId,
     load: u32,
     input_tokens: i64,
-    first_byte_nanos: i64,
+    first_output_nanos: i64,
     nanos_per_output_token: u64,
 }
 
@@ -100,7 +103,7 @@ impl OutputWeight {
             deployment: timing.deployment,
             load: timing.load,
             input_tokens: signed(timing.uncached_input_tokens),
-            first_byte_nanos: signed(nanos(timing.first_byte)),
+            first_output_nanos: signed(nanos(timing.first_output)),
             nanos_per_output_token: nanos(timing.rest) / (timing.output_tokens - 1),
         });
         self.new += 1;
@@ -122,7 +125,7 @@ impl OutputWeight {
     }
 }
 
-/// By how much each further token of a prompt delays the first byte; `None` where the samples do not agree that it
+/// By how much each further token of a prompt delays the first piece; `None` where the samples do not agree that it
 /// does.
 fn nanos_per_input_token(samples: &[Sample]) -> Option<u64> {
     let mut slopes: Vec<i64> = Vec::new();
@@ -131,7 +134,7 @@ fn nanos_per_input_token(samples: &[Sample]) -> Option<u64> {
             // Neither is negative, so no difference overflows.
             let apart = one.input_tokens - other.input_tokens;
             if one.deployment == other.deployment && apart.abs() >= LEAST_APART_TOKENS {
-                slopes.push((one.first_byte_nanos - other.first_byte_nanos) / apart);
+                slopes.push((one.first_output_nanos - other.first_output_nanos) / apart);
             }
         }
     }
@@ -170,7 +173,7 @@ mod tests {
             deployment,
             load,
             uncached_input_tokens: input,
-            first_byte: Duration::from_millis(wait_ms) + Duration::from_micros(input * 50),
+            first_output: Duration::from_millis(wait_ms) + Duration::from_micros(input * 50),
             output_tokens: output,
             rest: Duration::from_millis((output - 1) * 10),
         }
@@ -207,7 +210,7 @@ mod tests {
         let outlier = |number: u64| {
             let usual = mixed(number);
             let strange = Duration::from_secs(number % 7);
-            if number % 8 == 1 { Timing { first_byte: strange, ..usual } } else { usual }
+            if number % 8 == 1 { Timing { first_output: strange, ..usual } } else { usual }
         };
         assert_eq!(learned((0..64).map(outlier)), 200_000);
     }
@@ -227,7 +230,7 @@ mod tests {
         let quick = |number| Timing { rest: Duration::ZERO, ..stream(HERE, 0, input(number), 50, 5) };
         assert_eq!(learned((0..64).map(slow)), 256_000);
         assert_eq!(learned((0..64).map(slow).chain((0..64).map(quick))), 500);
-        let odd = Timing { first_byte: Duration::MAX, rest: Duration::MAX, ..stream(HERE, 0, 0, 50, 5) };
+        let odd = Timing { first_output: Duration::MAX, rest: Duration::MAX, ..stream(HERE, 0, 0, 50, 5) };
         let extreme = |number: u64| {
             let tokens = if number.is_multiple_of(2) { u64::MAX } else { 0 };
             Timing { uncached_input_tokens: tokens, output_tokens: u64::MAX, ..odd }

@@ -21,8 +21,8 @@ pub(super) struct Account {
     in_flight: Work,
     /// Others in flight at its deployment then.
     load: u32,
-    /// When its answer began.
-    first_byte: Option<Instant>,
+    /// Whether its answer has begun.
+    has_begun: bool,
     /// What the host has told of it.
     used: Option<Used>,
     /// What the attempts before it have cost.
@@ -32,7 +32,7 @@ pub(super) struct Account {
 impl Account {
     pub(super) const fn new(demand: Demand) -> Self {
         let (in_flight, settled) = (Work::ZERO, Cost::NONE);
-        Self { demand, in_flight, load: 0, first_byte: None, used: None, settled }
+        Self { demand, in_flight, load: 0, has_begun: false, used: None, settled }
     }
 
     /// What the next attempt is thought to cost.
@@ -51,28 +51,29 @@ impl Account {
         let state = &mut pool.members[member];
         state.work_in_flight = state.work_in_flight.plus(expected);
         let load = state.capacity.in_flight();
-        *self = Self { in_flight: expected, load, first_byte: None, used: None, ..*self };
+        *self = Self { in_flight: expected, load, has_begun: false, used: None, ..*self };
     }
 
     /// The answer of the running attempt began.
-    pub(super) fn answer_began(&mut self, now: Instant) {
-        self.first_byte = Some(now);
+    pub(super) const fn answer_began(&mut self) {
+        self.has_begun = true;
     }
 
     const fn ended(&self, tenant: TenantId, end: AttemptEnd) -> Ended {
-        Ended { tenant, demand: self.demand, end, has_begun: self.first_byte.is_some(), used: self.used }
+        Ended { tenant, demand: self.demand, end, has_begun: self.has_begun, used: self.used }
     }
 
     /// How long the parts of an attempt took that ends now, where they can be told apart and its input is known.
     fn timing(&self, now: Instant, pool: &Pool, member: usize, started: Instant) -> Option<Timing> {
-        let (used, first_byte) = (self.used.filter(|used| used.is_stream)?, self.first_byte?);
+        let used = self.used?;
+        let first_output = used.first_output?;
         Some(Timing {
             deployment: pool.members[member].id,
             load: self.load,
             uncached_input_tokens: used.input_tokens?.saturating_sub(used.cached_input_tokens),
-            first_byte: first_byte.since(started),
+            first_output: first_output.since(started),
             output_tokens: used.output_tokens,
-            rest: now.since(first_byte),
+            rest: now.since(first_output),
         })
     }
 }

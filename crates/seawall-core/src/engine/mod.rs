@@ -342,7 +342,7 @@ impl Engine {
             && !*relaying
         {
             *relaying = true;
-            live.account.answer_began(now);
+            live.account.answer_began();
             // A first byte is what a probe asks for: an answer of minutes must not delay the return by minutes.
             let (member, attempt) = (*member, *attempt);
             let (started, on_trial) = (*started, core::mem::take(on_trial));

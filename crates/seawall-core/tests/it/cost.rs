@@ -17,13 +17,13 @@ const TOLD: Used = Used {
     cached_input_tokens: 30,
     output_tokens: 20,
     output_is_estimated: false,
-    is_stream: true,
+    first_output: None,
 };
 /// 50 that were read anew, 30 from a cache, 20 made.
 const TOLD_COST: Cost = Cost { work: Work::from_thousandths(50_000 + 3_000 + 40_000), is_estimated: false };
 
 const fn counted(output_tokens: u64) -> Used {
-    Used { input_tokens: None, cached_input_tokens: 0, output_tokens, output_is_estimated: true, is_stream: true }
+    Used { input_tokens: None, cached_input_tokens: 0, output_tokens, output_is_estimated: true, first_output: None }
 }
 
 const fn estimated(units: u64) -> Cost {

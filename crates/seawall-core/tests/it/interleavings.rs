@@ -263,7 +263,7 @@ const USED: Used = Used {
     cached_input_tokens: 0,
     output_tokens: 1,
     output_is_estimated: false,
-    is_stream: false,
+    first_output: None,
 };
 
 /// Lives every path; there are at least so many states, or the plan does not do what it says.

@@ -90,7 +90,7 @@ fn any_used() -> impl Strategy<Value = Used> {
             cached_input_tokens,
             output_tokens,
             output_is_estimated,
-            is_stream: false,
+            first_output: None,
         },
     )
 }
@@ -520,8 +520,8 @@ fn any_noise() -> impl Strategy<Value = (u64, Noise)> {
         6 => (0_u64..20, 0_u32..5, 0_u32..3, proptest::option::of(0_u64..100_000), any_demand())
             .prop_map(|(id, tenant, pool, deadline, demand)| Noise::Arrived(id, tenant, pool, deadline, demand)),
         2 => (0_u64..22).prop_map(Noise::Headers),
-        2 => (0_u64..22, 1_u32..3, any_used(), any::<bool>())
-            .prop_map(|(id, number, used, is_stream)| Noise::Used(id, number, Used { is_stream, ..used })),
+        2 => (0_u64..22, 1_u32..3, any_used(), proptest::option::of(any::<u64>().prop_map(Instant::from_nanos)))
+            .prop_map(|(id, number, used, first_output)| Noise::Used(id, number, Used { first_output, ..used })),
         6 => (0_u64..22, 1_u32..3, any_end()).prop_map(|(id, number, end)| Noise::Ended(id, number, end)),
         1 => (0_u64..22).prop_map(Noise::Gone),
         1 => (prop_oneof![(0_u32..3).prop_map(|id| Scope::Pool(PoolId(id))),

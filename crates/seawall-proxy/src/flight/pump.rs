@@ -67,6 +67,8 @@ pub struct Pump {
     scanner: Option<SseScanner>,
     /// What watches an answer in one piece.
     tap: Option<BodyTap>,
+    /// When the first piece of a stream's output came.
+    first_output: Option<Instant>,
     /// The final facts of a stream that has ended.
     facts: StreamFacts,
     /// The terminator has passed: whatever follows is passed on until the linger time is over.
@@ -105,6 +107,7 @@ impl Pump {
             held: answer.held,
             source: Some(Source { body, connection, upstream, keep_alive: answer.keep_alive }),
             tap: answer.scanner.is_none().then(BodyTap::new),
+            first_output: answer.scanner.as_ref().filter(|scanner| scanner.facts().outputs > 0).map(|_| now),
             scanner: answer.scanner,
             facts: StreamFacts::default(),
             has_ended: false,
@@ -166,7 +169,8 @@ impl Pump {
     pub fn tally(&self) -> Tally {
         let facts = self.facts();
         let usage = facts.usage.or_else(|| self.tap.as_ref()?.usage());
-        Tally { usage, outputs: facts.outputs, is_stream: self.tap.is_none(), is_whole: facts.finished }
+        let (outputs, first_output) = (facts.outputs, self.first_output);
+        Tally { usage, outputs, first_output, is_stream: self.tap.is_none(), is_whole: facts.finished }
     }
 
     /// The answer is complete. `clean`: the upstream's body ended too, so its connection can serve again.
@@ -196,6 +200,9 @@ impl Pump {
         // Comments keep a connection open; they are no progress.
         if scanner.push(piece) > 0 {
             self.last_progress = now;
+            if self.first_output.is_none() && scanner.facts().outputs > 0 {
+                self.first_output = Some(now);
+            }
         }
         self.note_end();
     }

@@ -1,6 +1,7 @@
 //! What an answer has cost, as far as it has come.
 
 use seawall_core::cost::Used;
+use seawall_core::time::Instant;
 use seawall_wire::usage::Usage;
 
 /// The counts of an answer.
@@ -10,6 +11,8 @@ pub struct Tally {
     pub usage: Option<Usage>,
     /// Pieces of a stream that carried output.
     pub outputs: u64,
+    /// When the first of them passed.
+    pub first_output: Option<Instant>,
     /// Whether it is a stream.
     pub is_stream: bool,
     /// Whether a stream has said that it is complete. Before that a usage in it says how far it has come, or only what
@@ -20,7 +23,7 @@ pub struct Tally {
 impl Tally {
     /// Of an answer in one piece.
     pub const fn of_whole(usage: Option<Usage>) -> Self {
-        Self { usage, outputs: 0, is_stream: false, is_whole: true }
+        Self { usage, outputs: 0, first_output: None, is_stream: false, is_whole: true }
     }
 
     /// Whether the output is known only by the pieces that have passed.
@@ -43,7 +46,7 @@ impl Tally {
             input_tokens: self.usage.map(|usage| usage.input_tokens).filter(|tokens| *tokens > 0),
             cached_input_tokens: self.usage.map_or(0, |usage| usage.cached_input_tokens),
             output_is_estimated: self.is_estimated(),
-            is_stream: self.is_stream,
+            first_output: self.first_output,
         })
     }
 }
@@ -60,7 +63,7 @@ mod tests {
 
     #[test]
     fn f18_a_stream_without_usage_is_counted_and_one_that_broke_off_is_not_taken_at_its_first_word() {
-        let stream = |usage, outputs, is_whole| Tally { usage, outputs, is_stream: true, is_whole };
+        let stream = |usage, outputs, is_whole| Tally { usage, outputs, first_output: None, is_stream: true, is_whole };
         assert_eq!(used(stream(Some(USAGE), 3, true)), Some((Some(9), 5, false)));
         assert_eq!(used(stream(None, 3, true)), Some((None, 3, true)));
         assert_eq!(used(stream(None, 0, false)), Some((None, 0, true)));

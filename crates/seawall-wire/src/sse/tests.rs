@@ -220,6 +220,10 @@ fn pieces_of_an_answer_are_counted_in_each_dialect() {
     let role = r#"{"choices":[{"delta":{"role":"assistant","content":"a"}}]}"#;
     let thought = r#"{"choices":[{"delta":{"role":"assistant","content":"","reasoning_content":"x"}}]}"#;
     assert_eq!(outputs(Endpoint::ChatCompletions, &chat(&[role, thought, role])), 3);
+    // Some tell the usage with each piece.
+    let counted = r#"{"choices":[{"delta":{"content":"a"}}],"usage":{"prompt_tokens":9,"completion_tokens":1}}"#;
+    let only_usage = r#"{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2}}"#;
+    assert_eq!(outputs(Endpoint::ChatCompletions, &chat(&[counted, counted, only_usage])), 2);
     let error = r#"{"error":{"message":"m","type":"server_error"}}"#;
     assert_eq!(outputs(Endpoint::ChatCompletions, &chat(&[role, error])), 1);
     assert_eq!(outputs(Endpoint::Completions, &chat(&[r#"{"choices":[{"text":"a"}]}"#])), 1);

@@ -54,7 +54,7 @@ pub(super) fn used(facts: &Facts) -> Option<Used> {
         cached_input_tokens: 0,
         output_tokens: u64::from(facts.output_tokens),
         output_is_estimated: false,
-        is_stream: false,
+        first_output: None,
     })
 }
 
