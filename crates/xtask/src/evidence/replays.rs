@@ -5,9 +5,13 @@ use super::cost::build_program;
 use super::processes::answered;
 use crate::evidence::{Measurement, Record, Run};
 use crate::repository::Repository;
-use crate::{Failure, command, report};
+use crate::{Failure, files, report};
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// The entry of the table.
@@ -63,26 +67,53 @@ struct Varied {
 
 fn run(repository: &Repository) -> Result<Record, Failure> {
     let program = build_program(repository)?;
-    report::say(&format!("{SEEDS} seeds of every case: an hour of one core"));
-    let mut replay = Command::new(&program);
-    replay.args(["replay", "--all", "--json", "--seeds", &SEEDS.to_string(), "--svg"]).arg(repository.path(PLOTS));
-    let seeds = cases_of(&mut replay)?;
-    report::say(&format!("the calibrated values a tenth off, {VARIED_SEEDS} seeds: half an hour of one core"));
-    let mut vary = Command::new(&program);
-    vary.args(["replay", "--all", "--json", "--vary", "--seeds", &VARIED_SEEDS.to_string()]);
-    let varied = cases_of(&mut vary)?;
+    report::say("about an hour of two cores; cases that an earlier run has finished are not run again");
+    let parts = Parts::of(repository, program)?;
     let missing =
         || Failure::Answer { command: "seawall replay --json".to_owned(), reason: "a key is missing".to_owned() };
-    let cases: Vec<CaseRows> = seeds.iter().map(case).collect::<Option<_>>().ok_or_else(missing)?;
-    let varied: Vec<Vec<Varied>> = varied.iter().map(varied_of).collect::<Option<_>>().ok_or_else(missing)?;
+    let (mut cases, mut varied) = (Vec::new(), Vec::new());
+    for folder in files::entries(&repository.path("cases"))?.iter().filter(|entry| entry.is_dir()) {
+        let slug = folder.file_name().unwrap_or_default().to_string_lossy();
+        report::say(&format!("{slug}: {SEEDS} seeds"));
+        let svg = repository.path(&format!("{PLOTS}/{slug}.svg"));
+        let seeds = parts.answer(&slug, &[&"--seeds", &SEEDS.to_string(), &"--svg", &svg])?;
+        cases.push(case(&seeds).ok_or_else(missing)?);
+        report::say(&format!("{slug}: the calibrated values a tenth off, {VARIED_SEEDS} seeds"));
+        let vary = parts.answer(&slug, &[&"--vary", &"--seeds", &VARIED_SEEDS.to_string()])?;
+        varied.push(varied_of(&vary).ok_or_else(missing)?);
+    }
     Ok(record(&cases, &varied))
 }
 
-/// The cases of an answer.
-fn cases_of(replay: &mut Command) -> Result<Vec<Value>, Failure> {
-    match answered(replay)? {
-        Value::Array(cases) => Ok(cases),
-        _ => Err(Failure::Answer { command: command::line(replay), reason: "it is no list".to_owned() }),
+/// What `seawall replay` answered, kept in the build folder: an hour's work is not lost when it is stopped.
+struct Parts {
+    program: PathBuf,
+    folder: PathBuf,
+}
+
+impl Parts {
+    /// Answers of another program, which holds the engine and the cases, are never mixed in.
+    fn of(repository: &Repository, program: PathBuf) -> Result<Self, Failure> {
+        let bytes = fs::read(&program).map_err(Failure::file("read", &program))?;
+        let mut hash = DefaultHasher::new();
+        bytes.hash(&mut hash);
+        let folder = repository.target().join(format!("replays/{:016x}", hash.finish()));
+        Ok(Self { program, folder })
+    }
+
+    /// The kept answer to a replay of this case, or that of a run now.
+    fn answer(&self, slug: &str, arguments: &[&dyn AsRef<OsStr>]) -> Result<Value, Failure> {
+        let first = arguments.first().map_or_else(String::new, |first| first.as_ref().to_string_lossy().into_owned());
+        let file = self.folder.join(format!("{slug}{first}.json"));
+        if let Some(text) = files::read_if_present(&file)? {
+            return serde_json::from_str(&text)
+                .map_err(|error| Failure::Answer { command: file.display().to_string(), reason: error.to_string() });
+        }
+        let mut replay = Command::new(&self.program);
+        replay.args(["replay", slug, "--json"]).args(arguments.iter().map(|argument| argument.as_ref()));
+        let answer = answered(&mut replay)?;
+        files::write(&file, &answer.to_string())?;
+        Ok(answer)
     }
 }
 
@@ -181,9 +212,9 @@ fn record(cases: &[CaseRows], varied: &[Vec<Varied>]) -> Record {
     Record {
         title: "The incidents of the library, replayed".to_owned(),
         method: format!(
-            "`seawall replay --all --seeds {SEEDS} --json`: every case as it happened, with Seawall looking on, with \
+            "`seawall replay CASE --seeds {SEEDS} --json` of every case: as it happened, with Seawall looking on, with \
              Seawall in the place of what the scenario says, and with one thing changed, with the same settings for \
-             every seed. Then `seawall replay --all --vary --seeds {VARIED_SEEDS} --json`: each calibrated value a \
+             every seed. Then `seawall replay CASE --vary --seeds {VARIED_SEEDS} --json`: each calibrated value a \
              tenth less and a tenth more; the incident stays if every check holds that says what the incident is.\n\n\
              *Published* is what a post-mortem says, *derived* follows from that by arithmetic, *assumed* is ours. A \
              check that is told once for all seeds compares medians."
