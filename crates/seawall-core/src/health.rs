@@ -18,6 +18,8 @@ const FAILING_TRY_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a probe waits for a request that has a second attempt.
 const PROBE_GRACE: Duration = Duration::from_secs(5);
 const SLOW_START_FLOOR_PERCENT: u32 = 10;
+/// So many failures in a row say that nothing is answered: of one that answers half of all, one run in 32 is so long.
+const GONE_AFTER: u32 = 5;
 
 /// The health of one deployment.
 #[derive(Clone, Debug)]
@@ -28,6 +30,10 @@ pub struct Health {
     ejections: u32,
     state: HealthState,
     slow_start_since: Option<Instant>,
+    /// Failures since the last success.
+    failed_since_success: u32,
+    /// When an attempt last failed, or a probe began.
+    last_try: Instant,
 }
 
 /// Where a deployment stands.
@@ -80,6 +86,8 @@ impl Health {
             ejections: 0,
             state: HealthState::Healthy,
             slow_start_since: None,
+            failed_since_success: 0,
+            last_try: Instant::ZERO,
         }
     }
 
@@ -93,25 +101,33 @@ impl Health {
         matches!(self.state, HealthState::Healthy)
     }
 
-    /// Whether a probe or a try is due at `now`.
-    pub fn probe_due(&self, now: Instant) -> bool {
-        self.due_at().is_some_and(|due| now >= due)
+    /// Whether it answers at all. One that is out, or kept in although it fails, and has done nothing but fail, is as good
+    /// as gone.
+    pub const fn answers(&self) -> bool {
+        self.is_healthy() || self.failed_since_success < GONE_AFTER
+    }
+
+    /// Whether a probe or a try is due at `now`. `short`: others wait for room, so that one that is back by now would be
+    /// missed: then one that is out is probed once a second, too.
+    pub fn probe_due(&self, now: Instant, short: bool) -> bool {
+        self.due_at(short).is_some_and(|due| now >= due)
     }
 
     /// Whether a probe or a try has been due for so long that it is made although no second attempt could follow it:
     /// where none ever can, the deployment would stay out for good.
-    pub fn probe_overdue(&self, now: Instant) -> bool {
-        self.due_at().is_some_and(|due| now >= due + PROBE_GRACE)
+    pub fn probe_overdue(&self, now: Instant, short: bool) -> bool {
+        self.due_at(short).is_some_and(|due| now >= due + PROBE_GRACE)
     }
 
-    /// When an ejected deployment may take a request that waits, if that is still to come.
+    /// When one that is not healthy may take a request that waits, if that is still to come.
     pub fn opens_at(&self, now: Instant) -> Option<Instant> {
-        let HealthState::Ejected { until } = self.state else { return None };
-        [until, until + PROBE_GRACE].into_iter().find(|at| *at > now)
+        let due = self.due_at(true)?;
+        [due, due + PROBE_GRACE].into_iter().find(|at| *at > now)
     }
 
-    const fn due_at(&self) -> Option<Instant> {
+    fn due_at(&self, short: bool) -> Option<Instant> {
         match self.state {
+            HealthState::Ejected { until } if short => Some(until.min(self.last_try + FAILING_TRY_INTERVAL)),
             HealthState::Ejected { until } => Some(until),
             HealthState::Failing { next_try } => Some(next_try),
             HealthState::Healthy | HealthState::Probing => None,
@@ -120,7 +136,9 @@ impl Health {
 
     /// An attempt goes to it although it is not healthy.
     pub fn probe_started(&mut self, now: Instant) {
+        self.last_try = now;
         match self.state {
+            // One that is tried before its time keeps it: a failure says nothing new.
             HealthState::Ejected { until } if now >= until => self.state = HealthState::Probing,
             HealthState::Failing { .. } => {
                 self.state = HealthState::Failing { next_try: now + FAILING_TRY_INTERVAL };
@@ -140,6 +158,7 @@ impl Health {
     /// older attempt says nothing about now. Returns `true` where it brought the deployment back.
     pub fn succeeded(&mut self, now: Instant, settings: &EjectionSettings, on_trial: bool) -> bool {
         self.consecutive_failures = 0;
+        self.failed_since_success = 0;
         self.successes.add(now, 1);
         match self.state {
             HealthState::Failing { .. } | HealthState::Probing | HealthState::Ejected { .. } if on_trial => {
@@ -165,7 +184,9 @@ impl Health {
     /// Takes a failure and says whether it should leave the rotation.
     pub fn failed(&mut self, now: Instant, settings: &EjectionSettings, on_trial: bool) -> Verdict {
         self.consecutive_failures = self.consecutive_failures.saturating_add(1);
+        self.failed_since_success = self.failed_since_success.saturating_add(1);
         self.failures.add(now, 1);
+        self.last_try = now;
         match self.state {
             HealthState::Probing if on_trial => Verdict::Eject,
             HealthState::Probing | HealthState::Ejected { .. } => Verdict::Keep,
@@ -234,11 +255,11 @@ mod tests {
         assert_eq!(health.failed(at(0), &settings, false), Verdict::Eject);
         let first = health.eject(at(0), &settings, &mut random);
         assert!((7_500..=12_500).contains(&first.as_millis()));
-        assert!(!health.probe_due(at(0) + first - Duration::from_nanos(1)));
-        assert!(health.probe_due(at(0) + first));
+        assert!(!health.probe_due(at(0) + first - Duration::from_nanos(1), false));
+        assert!(health.probe_due(at(0) + first, false));
         health.probe_started(at(20));
         assert_eq!(health.state(), HealthState::Probing);
-        assert!(!health.probe_due(at(20)), "one probe at a time");
+        assert!(!health.probe_due(at(20), false), "one probe at a time");
         assert_eq!(health.failed(at(20), &settings, true), Verdict::Eject);
         let second = health.eject(at(20), &settings, &mut random);
         assert!((15_000..=25_000).contains(&second.as_millis()));
@@ -277,6 +298,36 @@ mod tests {
         health.probe_started(at(13));
         assert_eq!(health.failed(at(13), &settings, false), Verdict::Keep);
         assert_eq!(health.state(), HealthState::Probing);
+    }
+
+    #[test]
+    fn what_only_fails_is_gone_until_it_answers() {
+        let settings = EjectionSettings::default();
+        let mut health = Health::new(&settings);
+        for _ in 0..4 {
+            health.failed(at(1), &settings, false);
+        }
+        health.eject(at(1), &settings, &mut Random::new(1));
+        assert!(health.answers(), "four failures are not enough");
+        health.failed(at(2), &settings, false);
+        assert!(!health.answers());
+        assert!(!health.succeeded(at(3), &settings, false), "a late success does not bring it back");
+        assert!(health.answers());
+    }
+
+    #[test]
+    fn where_room_is_short_what_is_out_is_tried_once_a_second_and_keeps_its_time() {
+        let settings = EjectionSettings::default();
+        let mut health = Health::new(&settings);
+        health.failed(at(0), &settings, false);
+        health.eject(at(0), &settings, &mut Random::new(1));
+        let state = health.state();
+        assert!(!health.probe_due(at(1), false) && health.probe_due(at(1), true));
+        assert_eq!(health.opens_at(at(0)), Some(at(1)));
+        health.probe_started(at(1));
+        assert_eq!(health.failed(at(1), &settings, true), Verdict::Keep);
+        assert_eq!((health.state(), health.probe_due(at(1), true)), (state, false));
+        assert!(health.succeeded(at(2), &settings, true), "its success brings it back");
     }
 
     #[test]

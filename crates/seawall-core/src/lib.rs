@@ -22,6 +22,7 @@ pub mod outcome;
 pub mod past;
 pub mod patience;
 pub mod permit;
+pub mod protection;
 pub mod queue;
 pub mod random;
 pub mod rate;

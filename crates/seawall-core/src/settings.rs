@@ -4,6 +4,7 @@
 //! them as they are. Every default says why it has its value.
 
 use crate::id::{DeploymentId, PoolId};
+use crate::protection::Protections;
 use crate::time::Duration;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -74,6 +75,8 @@ pub struct PoolSettings {
     pub ejection: EjectionSettings,
     /// How long the steps of an attempt may take.
     pub timeouts: TimeoutSettings,
+    /// Which protections it has.
+    pub protections: Protections,
 }
 
 /// One upstream deployment of a model.

@@ -1,10 +1,11 @@
 //! Runs cells of the storm set without the program, which takes longer to build: for whoever works on the engine.
 //!
 //! `cargo run --release -p seawall-sim --example storms -- bench/fixed [--only /mixed] [--seeds N] [--from N]
-//! [--method NAME] [--told] [--naive] [--ten-minutes]`: the cells whose names begin so and end so.
+//! [--method NAME] [--told] [--naive] [--without-each] [--ten-minutes]`: the cells whose names begin so and end so.
 #![expect(clippy::print_stdout, reason = "an example talks to the terminal")]
 
 use seawall_core::capacity;
+use seawall_core::protection::Protection;
 use seawall_sim::storms::{Cell, Length, Outcome, Router, Row};
 
 fn main() -> Result<(), String> {
@@ -24,6 +25,9 @@ fn main() -> Result<(), String> {
     let mut routers = vec![Router::Seawall(method.name)];
     routers.extend(flag("--told").then_some(Router::Told));
     routers.extend(flag("--naive").then_some(Router::Naive));
+    if flag("--without-each") {
+        routers.extend(Protection::ALL.map(Router::Without));
+    }
     println!("{:<36}{:<20} good goodput worst | upstream tries | p50 p99 | back worst | waiting", "cell", "router");
     let is_wanted = |cell: &Cell| {
         let name = cell.to_string();

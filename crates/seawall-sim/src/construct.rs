@@ -10,6 +10,7 @@ use crate::context::Actor;
 use crate::world::World;
 use seawall_cases::scenario::{Scenario, faults};
 use seawall_core::id::{PoolId, TenantId};
+use seawall_core::protection::Protection;
 use seawall_core::settings::Settings;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +26,7 @@ pub struct Options {
     /// What of Seawall takes part.
     pub seawall: Seawall,
     /// A protection of Seawall that is switched off.
-    pub without: Option<String>,
+    pub without: Option<Protection>,
 }
 
 /// What of Seawall takes part in a run.
@@ -109,7 +110,7 @@ fn surroundings<'a>(scenario: &'a Scenario, options: &Options) -> Surroundings<'
         ids,
         workloads: workloads.into_iter().collect(),
         models: models.into_iter().collect(),
-        without: options.without.clone(),
+        without: options.without,
         given: None,
     }
 }

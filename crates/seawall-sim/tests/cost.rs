@@ -118,6 +118,7 @@ fn settings() -> Settings {
         retry: RetrySettings::default(),
         ejection: EjectionSettings::default(),
         timeouts: TimeoutSettings::default(),
+        protections: seawall_core::protection::Protections::default(),
         mode: Mode::Enforce,
     };
     let deployment = DeploymentSettings {

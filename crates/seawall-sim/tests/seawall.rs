@@ -3,6 +3,7 @@
 
 use seawall_cases::scenario::Scenario;
 use seawall_core::id::{DeploymentId, PoolId, TenantId};
+use seawall_core::protection::{Protection, Protections};
 use seawall_core::settings::{
     Capacity, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, Mode, PoolSettings, QueueSettings,
     RetrySettings, Settings, TenantSettings, TimeoutSettings,
@@ -193,9 +194,8 @@ fn a_client_that_leaves_frees_what_it_held() {
 #[test]
 fn without_bounded_wait_nobody_is_refused_after_ten_seconds() {
     // Two a second are placed, and the upstream's refusals close it; a hundred come at once.
-    let run = |without: Option<&str>| {
+    let run = |without: Option<Protection>| {
         let scenario = scenario(ROUTER, "capacity_per_second = 2.0", &burst("10:00:01", 100, "1ms"));
-        let without = without.map(str::to_owned);
         let options = Options { seawall: Seawall::Enforcing, without, ..Options::default() };
         let mut world = World::of(&scenario, &options).expect("it can be built");
         world.run_until(scenario.scenario.end.nanos);
@@ -204,7 +204,7 @@ fn without_bounded_wait_nobody_is_refused_after_ten_seconds() {
         // Apart from those whose second attempt is refused, too.
         refused[8..13].iter().sum::<f32>()
     };
-    let (bounded, without) = (run(None), run(Some("bounded-wait")));
+    let (bounded, without) = (run(None), run(Some(Protection::BoundedWait)));
     assert!(bounded > 3.0 * without.max(1.0), "{bounded} and {without}");
 }
 
@@ -263,6 +263,7 @@ fn given() -> (Scenario, Given) {
         retry: RetrySettings::default(),
         ejection: EjectionSettings::default(),
         timeouts: TimeoutSettings { connect: Duration::from_secs(3), ..TimeoutSettings::default() },
+        protections: Protections::default(),
     };
     let tenant = |name: &str| TenantSettings {
         name: name.to_owned(),

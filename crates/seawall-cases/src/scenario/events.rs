@@ -99,6 +99,10 @@ pub enum EngineFault {
     None,
     /// It fails every request that comes, at once; what runs goes on.
     Errors,
+    /// It fails every second request that comes, at once.
+    HalfErrors,
+    /// It refuses every request that comes, and says to come back in two seconds.
+    Throttles,
     /// It is gone without a word, and all that it held with it: no connection can be made, and nobody is told so. A
     /// caller gives up when its own time for connecting is over.
     Silent,

@@ -7,6 +7,7 @@ use crate::config::{CATCH_ALL, Dialect, Family, ModelConfig, UpstreamConfig};
 use crate::endpoint::{Endpoint, Scheme};
 use crate::raw::{Capacity, Deployment, DialectName, KindName, Model, Raw, ToldCapacity};
 use seawall_core::id::{DeploymentId, PoolId};
+use seawall_core::protection::Protections;
 use seawall_core::settings::{self, DeploymentKind, DeploymentSettings, PoolSettings};
 use seawall_document::{Node, shown};
 use secrecy::ExposeSecret as _;
@@ -60,6 +61,7 @@ impl Models {
             retry: raw.retry.settings(),
             ejection: raw.ejection.settings(),
             timeouts: raw.timeouts.settings(),
+            protections: Protections::default(),
         });
         self.list.push(ModelConfig {
             pool,

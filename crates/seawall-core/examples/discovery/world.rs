@@ -5,6 +5,7 @@ use rand_pcg::Pcg32;
 use seawall_core::capacity::{CapacityState, Hints};
 use seawall_core::classify::AttemptEnd;
 use seawall_core::id::AttemptId;
+use seawall_core::protection::Protections;
 use seawall_core::settings::Capacity;
 use seawall_core::time::{Duration, Instant};
 use std::cmp::Reverse;
@@ -180,7 +181,7 @@ impl Outcome {
 
 /// Runs `method`; `told`: the upstream's slots, where they are told.
 pub(crate) fn run(scenario: &Scenario, method: &str, told: Option<u32>, seed: u64) -> Outcome {
-    let hints = Hints { patience: Duration::from_secs_f64(scenario.patience) };
+    let hints = Hints { patience: Duration::from_secs_f64(scenario.patience), protections: Protections::default() };
     let capacity = Capacity::Standard { size: told };
     let upstream =
         || Upstream { running: 0, line: VecDeque::new(), state: CapacityState::new(capacity, method, hints) };

@@ -98,7 +98,10 @@ impl Discovery for Aimd {
     fn ended(&mut self, moment: Moment, attempt: AttemptId, how: Ending) {
         let Some((sent, load)) = self.flying.remove(&attempt) else { return };
         match how {
-            Ending::Completed => self.completed(moment, sent, load),
+            Ending::Completed => {
+                self.roof.answer(sent);
+                self.completed(moment, sent, load);
+            }
             Ending::Throttled => self.window = self.window.min(self.roof.refuse(moment.now, moment.in_flight)),
             Ending::Failed | Ending::Abandoned => {}
         }

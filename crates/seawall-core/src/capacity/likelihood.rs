@@ -18,6 +18,7 @@
 use super::hypotheses::{Belief, Hypotheses, LARGEST, Line};
 use super::pace::{Pace, Roof, number, seconds, whole};
 use super::silence::Silence;
+use super::steps::{Cut, Dip, Pause, Proof, Trial};
 use super::{Discovery, Ending, Hints, Moment};
 use crate::id::AttemptId;
 use crate::time::{Duration, Instant};
@@ -58,6 +59,8 @@ pub(super) struct Likelihood {
     hypotheses: Hypotheses,
     pace: Pace,
     roof: Roof,
+    /// The window before the refusals that the roof is from; it is right again when the roof is lifted.
+    unroofed: Option<f64>,
     dip: Option<Dip>,
     dips: Pause,
     /// Completions in a row for which several sizes were likely and attempts took long.
@@ -77,57 +80,6 @@ pub(super) struct Likelihood {
     trials: Pause,
 }
 
-/// When something may be done next, and how long the pause after that is.
-#[derive(Clone, Copy, Debug)]
-struct Pause {
-    next: Instant,
-    length: Duration,
-}
-
-/// A smaller window for a moment.
-#[derive(Clone, Copy, Debug)]
-struct Dip {
-    window: f64,
-    reached: bool,
-    completed: f64,
-}
-
-/// The window at which growth by ranks began, and the rate there.
-#[derive(Clone, Copy, Debug)]
-struct Proof {
-    window: f64,
-    rate: f64,
-}
-
-/// A cut whose effect on the rate is not known yet.
-#[derive(Clone, Copy, Debug)]
-struct Cut {
-    from: f64,
-    rate: f64,
-    at: Instant,
-    completed: f64,
-    drained: bool,
-}
-
-/// Another window, tried by the rate alone.
-#[derive(Clone, Copy, Debug)]
-struct Trial {
-    from: f64,
-    rate: f64,
-}
-
-impl Pause {
-    const fn new(length: Duration) -> Self {
-        Self { next: Instant::ZERO, length }
-    }
-
-    /// It was done in vain: the next pause is twice as long.
-    fn double(&mut self, now: Instant, longest: Duration) {
-        self.next = now + self.length;
-        self.length = (self.length * 2).min(longest);
-    }
-}
-
 impl Likelihood {
     pub(super) fn new(hints: Hints) -> Self {
         Self {
@@ -140,6 +92,7 @@ impl Likelihood {
             hypotheses: Hypotheses::default(),
             pace: Pace::default(),
             roof: Roof::default(),
+            unroofed: None,
             dip: None,
             dips: Pause::new(SHORTEST_PAUSE),
             unsure: 0.0,
@@ -158,10 +111,16 @@ impl Likelihood {
     }
 
     fn bound(&self, now: Instant) -> f64 {
-        let window = self.dip.map_or(self.window, |dip| dip.window);
+        let window = self.dip.map_or_else(|| self.unroofed_window(now), |dip| dip.window);
         let doubled = window * f64::from(1_u32 << self.silence.doublings(now, self.patience));
         let window = doubled.min(1.25 * LARGEST);
         f64::from(whole(window.min(self.roof.at(now))))
+    }
+
+    /// The window, or that from before a roof that is lifted.
+    fn unroofed_window(&self, now: Instant) -> f64 {
+        let before = self.unroofed.filter(|_| self.roof.lifts(now).is_none());
+        before.map_or(self.window, |before| before.max(self.window))
     }
 
     /// Whether attempts take more than this share of the patience.
@@ -348,6 +307,7 @@ impl Likelihood {
             self.raises = Pause { next: now + FIRST_RAISE, length: FIRST_RAISE };
         }
         self.base = window;
+        self.unroofed = None;
         self.silence.is_judged = true;
         self.set_window(now, window);
     }
@@ -421,6 +381,10 @@ fn above(slots: f64) -> f64 {
 
 impl Discovery for Likelihood {
     fn started(&mut self, moment: Moment, attempt: AttemptId) {
+        if self.unroofed.is_some() && self.roof.lifts(moment.now).is_none() {
+            self.set_window(moment.now, self.unroofed_window(moment.now));
+            self.unroofed = None;
+        }
         self.line.send(moment.now, attempt, moment.in_flight);
         self.silence.judge(moment.now, moment.in_flight);
         if f64::from(moment.in_flight) >= self.bound(moment.now) {
@@ -443,6 +407,7 @@ impl Discovery for Likelihood {
                 if !is_judged && stretched > self.window {
                     self.set_window(now, stretched);
                 }
+                self.roof.answer(flight.sent);
                 self.pace.complete(now, seconds(now.since(flight.sent)));
                 self.hypotheses.complete(now, &flight, rank, self.pace.residence());
                 let beside = f64::from(moment.in_flight) + 1.0;
@@ -454,6 +419,7 @@ impl Discovery for Likelihood {
                 }
             }
             Ending::Throttled => {
+                self.unroofed = self.unroofed.or(Some(self.window));
                 let roof = self.roof.refuse(now, moment.in_flight);
                 self.dip = None;
                 self.silence.is_judged = true;

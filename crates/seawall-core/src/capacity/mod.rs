@@ -21,9 +21,11 @@ mod likelihood;
 mod order;
 mod pace;
 mod silence;
+mod steps;
 
 use crate::classify::AttemptEnd;
 use crate::id::AttemptId;
+use crate::protection::{Protection, Protections};
 use crate::settings::Capacity;
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
@@ -111,6 +113,8 @@ pub trait Discovery: Debug + Send {
 pub struct Hints {
     /// How long callers wait, queue and service together, as far as that is known.
     pub patience: Duration,
+    /// Which protections the pool has.
+    pub protections: Protections,
 }
 
 /// A method of discovery that can be chosen by name.
@@ -164,6 +168,8 @@ pub struct CapacityState {
     told: Option<u32>,
     in_flight: u32,
     closed_until: Instant,
+    /// Whether a throttle answer closes it.
+    keeps_waits: bool,
     /// The most in flight that is known to fit; `None` where it has never refused.
     known: Option<u32>,
     discovery: Box<dyn Discovery>,
@@ -174,8 +180,13 @@ impl CapacityState {
     pub fn new(capacity: Capacity, discovery: &str, hints: Hints) -> Self {
         let told = capacity.size();
         let chosen = if told.is_some() { by_name("ceiling") } else { by_name(discovery) };
-        let discovery = (chosen.unwrap_or(&REGISTRY[0]).make)(hints);
-        Self { told, in_flight: 0, closed_until: Instant::ZERO, known: None, discovery }
+        let discovery: Box<dyn Discovery> = if hints.protections.has(Protection::CapacityDiscovery) {
+            (chosen.unwrap_or(&REGISTRY[0]).make)(hints)
+        } else {
+            Box::new(Unbounded)
+        };
+        let keeps_waits = hints.protections.has(Protection::StatedWaits);
+        Self { told, in_flight: 0, closed_until: Instant::ZERO, keeps_waits, known: None, discovery }
     }
 
     /// Attempts in flight.
@@ -241,8 +252,12 @@ impl CapacityState {
             self.known = self.known.map(|known| known.max(self.in_flight));
         }
         self.in_flight = self.in_flight.saturating_sub(1);
-        if let AttemptEnd::Throttled { wait } = end {
+        if matches!(end, AttemptEnd::Throttled { .. }) {
             self.known = Some(self.in_flight);
+        }
+        if let AttemptEnd::Throttled { wait } = end
+            && self.keeps_waits
+        {
             self.closed_until = self.closed_until.max(now + wait.unwrap_or(UNSTATED_WAIT));
         }
         self.discovery.ended(self.moment(now, waiting), attempt, Ending::from(end));
@@ -260,6 +275,18 @@ impl CapacityState {
 
     const fn moment(&self, now: Instant, waiting: bool) -> Moment {
         Moment { now, in_flight: self.in_flight, waiting, closed_until: self.closed_until }
+    }
+}
+
+/// No bound, where discovery is switched off.
+#[derive(Debug)]
+struct Unbounded;
+
+impl Discovery for Unbounded {
+    fn ended(&mut self, _moment: Moment, _attempt: AttemptId, _how: Ending) {}
+
+    fn limit(&self, _now: Instant) -> Option<u32> {
+        None
     }
 }
 

@@ -228,6 +228,7 @@ impl Discovery for Order {
             }
             return;
         }
+        self.roof.answer(flight.sent);
         let residence = seconds(now.since(flight.sent));
         let beside = f64::from(moment.in_flight) + 1.0;
         if let Some(test) = &mut self.test {

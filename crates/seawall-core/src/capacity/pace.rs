@@ -63,26 +63,46 @@ impl Pace {
 }
 
 /// After a refusal: a bit less than was in flight then, for ten seconds; twice as long each time it happens again.
+///
+/// One that refuses everything for a while (a quota, a restart) does not say how much it takes at once. So refusals
+/// count as one until something that was sent after the first of them is answered, and bring the bound down to half of
+/// what the first one said at the least.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Roof {
     at: f64,
+    least: f64,
+    /// When the first refusal came since which nothing has been answered.
+    since: Instant,
+    /// Whether something that was sent since then has been answered.
+    answered: bool,
     until: Instant,
     next: Duration,
 }
 
 impl Default for Roof {
     fn default() -> Self {
-        Self { at: f64::INFINITY, until: Instant::ZERO, next: FIRST_ROOF }
+        let at = f64::INFINITY;
+        Self { at, least: 1.0, since: Instant::ZERO, answered: true, until: Instant::ZERO, next: FIRST_ROOF }
     }
 }
 
 impl Roof {
     /// Refused with `in_flight` others there. The bound from now on.
     pub(super) fn refuse(&mut self, now: Instant, in_flight: u32) -> f64 {
-        self.at = floor(KEPT_AT_REFUSAL * f64::from(in_flight)).max(1.0);
+        let at = floor(KEPT_AT_REFUSAL * f64::from(in_flight)).max(1.0);
+        if !core::mem::take(&mut self.answered) {
+            self.at = at.max(self.least).min(self.at);
+            return self.at(now);
+        }
+        (self.at, self.least, self.since) = (at, at / 2.0, now);
         self.until = now + self.next;
         self.next = (self.next * 2).min(LONGEST_ROOF);
         self.at
+    }
+
+    /// What was sent then has been answered.
+    pub(super) fn answer(&mut self, sent: Instant) {
+        self.answered |= sent > self.since;
     }
 
     /// The bound at `now`; infinite for none.
@@ -139,6 +159,12 @@ mod tests {
         assert_eq!(whole(roof.refuse(Instant::ZERO, 72)), 64);
         assert_eq!(roof.lifts(Instant::ZERO), Some(Instant::from_millis(10_000)));
         assert!(roof.at(Instant::from_millis(10_000)).is_infinite());
+        assert_eq!(whole(roof.refuse(Instant::ZERO, 60)), 54, "another one of the same");
+        assert_eq!(whole(roof.refuse(Instant::ZERO, 1)), 32, "half of what the first one said");
+        assert_eq!(roof.lifts(Instant::ZERO), Some(Instant::from_millis(10_000)), "for no longer");
+        roof.answer(Instant::ZERO);
+        assert_eq!(whole(roof.refuse(Instant::ZERO, 1)), 32, "it was sent before");
+        roof.answer(Instant::from_millis(1));
         assert_eq!(whole(roof.refuse(Instant::from_millis(10_000), 1)), 1);
         assert_eq!(roof.lifts(Instant::from_millis(10_000)), Some(Instant::from_millis(30_000)));
     }

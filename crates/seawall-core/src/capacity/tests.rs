@@ -5,7 +5,11 @@ use super::*;
 const THROTTLED: AttemptEnd = AttemptEnd::Throttled { wait: None };
 
 fn state(capacity: Capacity) -> CapacityState {
-    CapacityState::new(capacity, "ceiling", Hints { patience: Duration::from_secs(10) })
+    CapacityState::new(
+        capacity,
+        "ceiling",
+        Hints { patience: Duration::from_secs(10), protections: Protections::default() },
+    )
 }
 
 fn starts(state: &mut CapacityState, count: u64) {

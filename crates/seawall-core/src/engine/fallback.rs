@@ -5,7 +5,7 @@
 //! ends whatever they hold. A request does not leave merely because it has to wait: only where its model cannot be
 //! tried, fails, is closed by a wait that it stated, or would refuse it for want of capacity.
 
-use super::pool::{Eligibility, Room, Routed};
+use super::route::{Eligibility, Room, Routed};
 use super::{Engine, Live, Plan};
 use crate::id::{PoolId, RequestId};
 use crate::permit::Payment;
@@ -57,7 +57,8 @@ impl Engine {
     /// to find out whether that one works again, it does not.
     pub(super) fn avoids_trial(&mut self, now: Instant, request: RequestId, member: usize) -> bool {
         let Some(live) = self.requests.get(&request).copied() else { return false };
-        if self.pools[live.pool.index()].members[member].health.probe_due(now) {
+        let pool = &self.pools[live.pool.index()];
+        if pool.members[member].is_probe_due(now, !pool.queue.is_empty()) {
             return false;
         }
         self.begins_elsewhere(now, request)

@@ -18,6 +18,7 @@ use crate::engine::io::{Arrival, Identity};
 use crate::id::{PoolId, RequestId};
 use crate::outcome::Outcome;
 use crate::past::{Entry, Past};
+use crate::protection::Protection;
 use crate::time::{Duration, Instant};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -227,7 +228,7 @@ impl Engine {
         let holds = match live.phase {
             Phase::Waiting { .. } => {
                 let left = self.flights.left_waiting.get(&live.pool).copied().unwrap_or(0);
-                left < pool.longest_line().div_ceil(LEFT_DIVISOR)
+                !live.is_sealed && left < pool.longest_line().div_ceil(LEFT_DIVISOR)
             }
             Phase::Running { relaying, .. } => {
                 !relaying && !live.is_sealed && (identity.may_repeat || !pool.queue.is_empty())
@@ -361,10 +362,10 @@ impl Engine {
     /// before has its next attempt paid for while the pool has trouble. `false`: it is not let in.
     pub(super) fn stands_as_repeat(&mut self, now: Instant, arrival: &Arrival, known: Entry) -> bool {
         let (request, tenant) = (arrival.request, arrival.tenant);
-        if known.is_in_its_slot(now) {
+        let pool = &mut self.pools[arrival.pool.index()];
+        if known.is_in_its_slot(now) || !pool.has(Protection::RepeatStanding) {
             return true;
         }
-        let pool = &mut self.pools[arrival.pool.index()];
         let has_trouble = pool.has_trouble(now);
         let says_so = arrival.identity.is_some_and(|identity| identity.previous_attempts > 0 || identity.key.is_some());
         let is_spent = known.attempts >= MOST_ATTEMPTS && (says_so || has_trouble);

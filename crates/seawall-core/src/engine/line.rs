@@ -1,6 +1,6 @@
 //! Step 6, queue: who waits, how long, who is let go, who is told to come back.
 
-use super::pool::{Eligibility, Room, Routed};
+use super::route::{Eligibility, Room, Routed};
 use super::{Deadline, Engine, Live, Phase, Plan};
 use crate::id::{PoolId, RequestId};
 use crate::outcome::Outcome;

@@ -20,6 +20,7 @@ mod line;
 mod live;
 mod observe;
 mod pool;
+mod route;
 mod view;
 
 pub use io::{Arrival, Dispatch, Identity, Input, Join, Notice, Output, Respond, Scope, Verdict};
@@ -34,6 +35,7 @@ use crate::id::{AttemptId, DeploymentId, PoolId, RequestId};
 use crate::load::PeakEwma;
 use crate::outcome::Outcome;
 use crate::permit::{AttemptPermit, Payment};
+use crate::protection::Protection;
 use crate::queue::{Bound, Lane, Place};
 use crate::random::Random;
 use crate::settings::{Criticality, Mode, Settings, TenantSettings};
@@ -45,7 +47,8 @@ use alloc::vec::Vec;
 use flight::{Flights, Recognised};
 use live::{Live, Phase, Plan};
 use observe::Shadow;
-use pool::{Eligibility, Member, Pool, Room, Routed};
+use pool::{Member, Pool};
+use route::{Eligibility, Room, Routed};
 
 /// The steps of a request's life, in order; the same table stands in `ARCHITECTURE.md`. The host does 1 to 3, 8, 9 and
 /// 12; joining (4) comes with the flight table.
@@ -112,7 +115,7 @@ impl Engine {
         let mut members: Vec<Vec<Member>> = settings.pools.iter().map(|_| Vec::new()).collect();
         for (index, deployment) in settings.deployments.iter().enumerate() {
             let of = &settings.pools[deployment.pool.index()];
-            let hints = Hints { patience: of.queue.patience };
+            let hints = Hints { patience: of.queue.patience, protections: of.protections };
             let pool = &mut members[deployment.pool.index()];
             pool.push(Member {
                 id: DeploymentId::from_index(index),
@@ -204,14 +207,15 @@ impl Engine {
             self.requests.insert(request, Live { is_sealed: true, ..live });
             return self.forward(now, request, sent_to);
         }
-        let recognised = self.recognise(now, arrival);
+        let has_flights = self.pools[live.pool.index()].has(Protection::FlightTable);
+        let recognised = if has_flights { self.recognise(now, arrival) } else { Recognised::First };
         match recognised {
             Recognised::Joins(flight) => return self.join(now, arrival, flight),
             Recognised::Beside => return self.refuse_beside(arrival),
             Recognised::First | Recognised::Again(_) => {}
         }
-        self.requests.insert(request, live);
-        if let Some(identity) = live.identity {
+        self.requests.insert(request, Live { is_sealed: !has_flights, ..live });
+        if let Some(identity) = live.identity.filter(|_| has_flights) {
             self.flights.open(request, identity);
         }
         match recognised {
@@ -383,7 +387,7 @@ impl Engine {
                 self.end_observed(now, &live, request, end);
             }
             Repeatability::Never => self.finish(now, request, ended(end, live.attempts), None, false),
-            Repeatability::Repeatable => self.retry(now, request, end),
+            Repeatability::Repeatable => self.retry(now, request, end, on_trial),
             Repeatability::NeverStarted => self.replace(now, request, member, end),
         }
         self.serve_line(now, live.pool);
@@ -401,8 +405,9 @@ impl Engine {
     }
 
     /// Step 11, retry: at most one, on another deployment, in time, not while the pool is saturated, not from one
-    /// deployment that is known to fail to another, and paid for.
-    fn retry(&mut self, now: Instant, request: RequestId, end: AttemptEnd) {
+    /// deployment that is known to fail to another, and paid for. Who has found out for all that a deployment still fails
+    /// waits for room like who was never sent.
+    fn retry(&mut self, now: Instant, request: RequestId, end: AttemptEnd, was_on_trial: bool) {
         let Some(live) = self.requests.get_mut(&request) else { return };
         live.exclude = live.last;
         let live = *live;
@@ -417,6 +422,9 @@ impl Engine {
         let Routed::To { member, on_trial } = routed else {
             if self.retries_elsewhere(now, request) {
                 return;
+            }
+            if was_on_trial && routed == Routed::NoRoom {
+                return self.wait(now, request);
             }
             let saturated = !self.pools[live.pool.index()].queue.is_empty();
             return self.finish(now, request, outcome, None, saturated);

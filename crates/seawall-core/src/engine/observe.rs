@@ -17,11 +17,11 @@
 //! flight; whether a wait could be served in time is an estimate from that, so at its edge single verdicts may differ. A wait that nothing but time ends is looked at when the next thing happens in
 //! the pool; only its length is not exact then, and no length is told.
 
-use super::pool::{Eligibility, Member, Pool, Room};
+use super::pool::{Member, Pool};
+use super::route::{Eligibility, Room, Tier};
 use super::{Deadline, Engine, Live, Phase, Plan};
 use crate::classify::{AttemptEnd, Repeatability};
 use crate::engine::io::{Scope, Verdict};
-use crate::health::HealthState;
 use crate::id::{DeploymentId, PoolId, RequestId};
 use crate::outcome::Outcome;
 use crate::permit::Payment;
@@ -43,14 +43,6 @@ pub(super) enum Shadow {
     Waits { expires: Instant },
     /// In flight, there.
     Runs { member: usize },
-}
-
-/// The order in which enforcing asks the members of a pool for room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Tier {
-    InRotation,
-    KeptFailing,
-    Out,
 }
 
 /// What enforcing would do with a request that goes to a certain member.
@@ -299,11 +291,12 @@ impl Pool {
         let member = &mut self.members[picked];
         let takes = member.would_have_room(now);
         // Its probe comes from this request as well as from another one.
-        if takes && member.health.probe_due(now) {
+        if takes && member.health.probe_due(now, false) {
             return Would::Fit { on_trial: true };
         }
-        let panic = self.in_panic();
-        let (healthy, tier) = (self.members[picked].health.is_healthy(), Tier::of(&self.members[picked], panic));
+        let standing = self.standing(who);
+        let member = &mut self.members[picked];
+        let (healthy, tier) = (member.health.is_healthy(), standing.tier(member));
         match self.would_take(now, who, Room::Any) {
             None => Would::NoRoom,
             Some((best, _)) if takes && tier == best => Would::Fit { on_trial: !healthy },
@@ -326,8 +319,7 @@ impl Pool {
     /// Where a request could go in the shadow, and its tier: the lightest one of the first tier with room. What is out is
     /// asked only where all that is permitted is out, as in [`Pool::route`].
     fn would_take(&mut self, now: Instant, who: Eligibility, room: Room) -> Option<(Tier, usize)> {
-        let panic = self.in_panic();
-        let any_kept = self.members.iter().any(|member| who.permits(member) && Tier::of(member, panic) != Tier::Out);
+        let standing = self.standing(who);
         let lighter = |member: &Member, other: &Member| {
             let next = |member: &Member| u64::from(member.shadow_in_flight) + 1;
             next(member) * u64::from(other.settings.weight) < next(other) * u64::from(member.settings.weight)
@@ -335,9 +327,9 @@ impl Pool {
         let mut best: Option<(Tier, usize)> = None;
         for index in 0..self.members.len() {
             let member = &mut self.members[index];
-            let tier = Tier::of(member, panic);
+            let tier = standing.tier(member);
             let has_room = member.would_have_room(now) && (room == Room::Any || member.would_have_known_place());
-            if !who.permits(member) || (tier == Tier::Out && any_kept) || !has_room {
+            if !who.permits(member) || (tier == Tier::Out && standing.any_kept) || !has_room {
                 continue;
             }
             let better = |(other, at): (Tier, usize)| {
@@ -348,16 +340,5 @@ impl Pool {
             }
         }
         best
-    }
-}
-
-impl Tier {
-    fn of(member: &Member, panic: bool) -> Self {
-        match member.health.state() {
-            _ if panic => Self::InRotation,
-            HealthState::Healthy => Self::InRotation,
-            HealthState::Failing { .. } => Self::KeptFailing,
-            HealthState::Ejected { .. } | HealthState::Probing => Self::Out,
-        }
     }
 }

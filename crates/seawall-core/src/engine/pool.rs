@@ -1,5 +1,6 @@
 //! One pool: its deployments, their health and capacity, its waiting line and budgets.
 
+use super::route::Eligibility;
 use crate::advice::Wait;
 use crate::budget::Budget;
 use crate::calendar::Calendar;
@@ -11,6 +12,7 @@ use crate::health::{self, Health, HealthState, Verdict};
 use crate::id::{DeploymentId, RequestId, TenantId};
 use crate::load::PeakEwma;
 use crate::patience::Patience;
+use crate::protection::Protection;
 use crate::queue::{Bound, Headroom, Lane, Place, Queue, Turn};
 use crate::random::Random;
 use crate::rate::BestRate;
@@ -22,7 +24,6 @@ use crate::window::Window;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use smallvec::SmallVec;
 
 /// The wait that is told while nothing has completed yet to estimate one from.
 const UNKNOWN_DRAIN: Duration = Duration::from_secs(5);
@@ -36,7 +37,7 @@ const LEARNING: Duration = Duration::from_secs(4);
 pub(super) struct Pool {
     pub(super) settings: PoolSettings,
     pub(super) members: Vec<Member>,
-    policy: Box<dyn RoutingPolicy>,
+    pub(super) policy: Box<dyn RoutingPolicy>,
     pub(super) queue: Queue,
     /// Observed requests that would wait.
     pub(super) shadow_line: Queue,
@@ -77,48 +78,9 @@ pub(super) struct Member {
     pub(super) boundary: u16,
 }
 
-/// Which members a request may go to.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Eligibility {
-    /// The boundary it must stay inside; 0 for any.
-    pub(super) boundary: u16,
-    /// A member it must not go to again.
-    pub(super) exclude: Option<DeploymentId>,
-}
-
-impl Eligibility {
-    /// That of everybody in `lane`.
-    pub(super) const fn of(lane: Lane) -> Self {
-        Self { boundary: lane.boundary, exclude: lane.exclude }
-    }
-
-    pub(super) fn permits(self, member: &Member) -> bool {
-        (self.boundary == 0 || self.boundary == member.boundary) && self.exclude != Some(member.id)
-    }
-}
-
-/// Which room a request takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Room {
-    /// Any: it may find out that there is none.
-    Any,
-    /// Only what is known to be there.
-    Known,
-}
-
-/// Where a request can go now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Routed {
-    /// There. `on_trial`: although it is not healthy.
-    To { member: usize, on_trial: bool },
-    /// Every permitted deployment is busy, or may be where only known room will do.
-    NoRoom,
-    /// There is none that this request may go to.
-    NonePermitted,
-}
-
 impl Pool {
-    pub(super) fn new(now: Instant, settings: PoolSettings, members: Vec<Member>) -> Self {
+    pub(super) fn new(now: Instant, mut settings: PoolSettings, members: Vec<Member>) -> Self {
+        settings.protections.apply(&mut settings);
         let entry = routing::by_name(&settings.policy).unwrap_or(&routing::REGISTRY[0]);
         let retry = &settings.retry;
         Self {
@@ -144,44 +106,9 @@ impl Pool {
         }
     }
 
-    /// Step 7: filters, then lets the policy pick. `first_of`: the tenant, where this is a first attempt; only such a
-    /// one may find out whether an ejected deployment works again.
-    pub(super) fn route(
-        &mut self,
-        now: Instant,
-        who: Eligibility,
-        first_of: Option<TenantId>,
-        room: Room,
-        random: &mut Random,
-    ) -> Routed {
-        let panic = self.in_panic();
-        if !panic
-            && let Some(tenant) = first_of
-            && let Some(member) = self.due_probe(now, who, tenant)
-        {
-            return Routed::To { member, on_trial: true };
-        }
-        let in_rotation = |member: &Member| panic || member.health.is_healthy();
-        let failing = |member: &Member| matches!(member.health.state(), HealthState::Failing { .. });
-        let any_kept = self.members.iter().any(|m| who.permits(m) && (in_rotation(m) || failing(m)));
-        // In this order: what is in rotation; what fails but was kept in; and, where all that is permitted is out, what
-        // is out: the last candidate is never refused to.
-        let tiers: [&dyn Fn(&Member) -> bool; 3] = [&in_rotation, &failing, &|_| !any_kept];
-        for tier in tiers {
-            let mut candidates = self.candidates(now, |member| who.permits(member) && tier(member));
-            if candidates.is_empty() {
-                continue;
-            }
-            if room == Room::Known {
-                candidates.retain(|(_, index)| self.members[*index].has_known_place());
-            }
-            if candidates.is_empty() {
-                return Routed::NoRoom;
-            }
-            let member = candidates[self.pick(&candidates, random)].1;
-            return Routed::To { member, on_trial: !self.members[member].health.is_healthy() };
-        }
-        if self.permits_any(who) { Routed::NoRoom } else { Routed::NonePermitted }
+    /// Whether this protection is on.
+    pub(super) const fn has(&self, protection: Protection) -> bool {
+        self.settings.protections.has(protection)
     }
 
     /// Whether so few are healthy that health is ignored.
@@ -190,66 +117,15 @@ impl Pool {
         health::in_panic(healthy, self.members.len(), &self.settings.ejection)
     }
 
-    /// The member that `tenant`'s first attempt probes, if one is due. It is the request's risk, so it falls on one
-    /// whose second attempt would be paid for, unless none of those has come along for a while.
-    fn due_probe(&mut self, now: Instant, who: Eligibility, tenant: TenantId) -> Option<usize> {
-        let due = |member: &Member| who.permits(member) && member.health.probe_due(now);
-        if !self.members.iter().any(due) {
-            return None;
-        }
-        let covered = self.settings.retry.max_attempts > 1 && self.retry_budget.can_withdraw(now, tenant);
-        let others = self.members.iter().any(|member| who.permits(member) && member.health.is_healthy());
-        if !others {
-            return None;
-        }
-        self.members.iter_mut().position(|member| {
-            due(member) && (covered || member.health.probe_overdue(now)) && member.capacity.has_room(now)
-        })
-    }
-
     /// Counts a first attempt of `tenant`, which budgets are a share of.
     pub(super) fn pay_in(&mut self, now: Instant, tenant: TenantId) {
         self.retry_budget.deposit(now, tenant);
         self.not_sent_bucket.deposit(now, tenant);
     }
 
-    /// Whether `member` takes another attempt now without being on trial.
-    pub(super) fn serves(&mut self, now: Instant, member: usize) -> bool {
-        let member = &mut self.members[member];
-        member.health.is_healthy() && member.capacity.has_room(now)
-    }
-
-    /// Whether a request waits that could go to `member`.
-    pub(super) fn waits_for(&self, member: usize) -> bool {
-        let member = &self.members[member];
-        self.queue.lanes().any(|lane| Eligibility::of(lane).permits(member))
-    }
-
     /// How many may wait at once.
     pub(super) const fn longest_line(&self) -> usize {
         self.settings.queue.max_waiting as usize
-    }
-
-    /// Whether there is a member that `who` may go to at all.
-    pub(super) fn permits_any(&self, who: Eligibility) -> bool {
-        self.members.iter().any(|member| who.permits(member))
-    }
-
-    fn candidates(&mut self, now: Instant, allowed: impl Fn(&Member) -> bool) -> SmallVec<[(Candidate, usize); 16]> {
-        let ejection = &self.settings.ejection;
-        self.members
-            .iter_mut()
-            .enumerate()
-            .filter_map(|(index, member)| {
-                let takes = allowed(member) && member.capacity.has_room(now);
-                takes.then(|| (member.candidate(now, ejection), index))
-            })
-            .collect()
-    }
-
-    pub(super) fn pick(&mut self, candidates: &[(Candidate, usize)], random: &mut Random) -> usize {
-        let plain: SmallVec<[Candidate; 16]> = candidates.iter().map(|(candidate, _)| *candidate).collect();
-        self.policy.pick(&plain, random)
     }
 
     /// The first byte of an answer is there.
@@ -365,12 +241,18 @@ impl Pool {
     /// How long before their due times requests have to be sent. Long services say that callers wait for them: they take
     /// no more than half of the patience from the wait in the line.
     pub(super) fn headroom(&self) -> Headroom {
+        if !self.has(Protection::DeadlineHeadroom) {
+            return Headroom { deadline: Duration::ZERO, patience: Duration::ZERO };
+        }
         let deadline = self.service.headroom();
         Headroom { deadline, patience: deadline.min(self.settings.queue.patience / 2) }
     }
 
     /// The time that has to be left to its due time so that sending a request is worth anything.
     pub(super) fn least_left(&self, bound: Bound) -> Duration {
+        if !self.has(Protection::DeadlineHeadroom) {
+            return Duration::ZERO;
+        }
         let least = self.service.least();
         match bound {
             Bound::Deadline => least,
@@ -386,8 +268,8 @@ impl Pool {
     }
 
     /// The best that the pool can do: its best second of late, or all that it may have in flight turned over in the time
-    /// that an answer takes from dispatch to end, whichever is more. `None`: nothing is known yet, or nothing bounds it. Where so much is out
-    /// that health is ignored, only the healthy part counts.
+    /// that an answer takes from dispatch to end, whichever is more. `None`: nothing is known yet, or nothing bounds it. Only
+    /// the part that answers counts, and where so much is out that health is ignored, only the healthy part.
     fn best_per_second(&mut self, now: Instant) -> Option<u64> {
         if now.since(self.started) < LEARNING {
             return None;
@@ -399,15 +281,19 @@ impl Pool {
             window.saturating_mul(1_000_000_000) / nanos
         });
         let best = Some(u64::from(self.best_rate.per_second(now)).max(turnover)).filter(|best| *best > 0)?;
-        if !self.in_panic() {
-            return Some(best);
-        }
-        let healthy = self.members.iter().filter(|member| member.health.is_healthy()).count() as u64;
-        Some((best * healthy.max(1) / (self.members.len() as u64).max(1)).max(1))
+        let panic = self.in_panic();
+        let serves = |member: &mut Member| {
+            if panic { member.health.is_healthy() } else { member.health.answers() }
+        };
+        let serving = self.members.iter_mut().map(serves).filter(|serves| *serves).count() as u64;
+        Some((best * serving.max(1) / (self.members.len() as u64).max(1)).max(1))
     }
 
     /// Whether a request of that place could be answered in time if it began to wait now, behind `ahead` others.
     pub(super) fn can_serve_in_time(&mut self, now: Instant, place: Place, ahead: usize) -> bool {
+        if !self.has(Protection::ArrivalTest) {
+            return true;
+        }
         let headroom = self.headroom().of(place.bound);
         self.best_drain(now, ahead).is_none_or(|wait| now + wait + headroom <= place.due)
     }
@@ -415,6 +301,9 @@ impl Pool {
     /// How long a request of this tenant may wait in the line.
     pub(super) fn patience_of(&self, tenant: TenantId) -> Duration {
         let told = self.settings.queue.patience;
+        if !self.has(Protection::LearnedPatience) {
+            return told;
+        }
         self.patience.get(&tenant).and_then(Patience::learned).map_or(told, |learned| learned.min(told))
     }
 
@@ -431,6 +320,9 @@ impl Pool {
     /// Books the return of a request that cannot be served, after `least` at the earliest. Of a pool of which nothing is
     /// known yet, or which nothing bounds, that is all that can be said.
     pub(super) fn book(&mut self, now: Instant, least: Duration, tenant: TenantId, random: &mut Random) -> Wait {
+        if !self.has(Protection::ReturnCalendar) {
+            return Wait::AtLeast(least);
+        }
         // By the second that is usual: a burst that is over takes nothing from those who come after it.
         let arriving = u64::from(self.arrivals.median(now));
         let Some(best) = self.best_per_second(now) else { return Wait::AtLeast(least) };
@@ -476,8 +368,13 @@ impl Member {
         time.saturating_mul(self.shadow_in_flight.clamp(1, there)) / there
     }
 
+    /// Whether a request should find out whether it works again. Before its time only one at once does.
+    pub(super) fn is_probe_due(&self, now: Instant, short: bool) -> bool {
+        self.health.probe_due(now, short && self.capacity.in_flight() == 0)
+    }
+
     /// Whether one attempt more than are in flight is known to fit.
-    fn has_known_place(&self) -> bool {
+    pub(super) fn has_known_place(&self) -> bool {
         self.capacity.is_known_to_take(self.capacity.in_flight())
     }
 

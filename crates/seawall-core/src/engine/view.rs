@@ -50,6 +50,8 @@ pub struct DeploymentView {
     pub has_room: bool,
     /// `healthy`, `failing`, `ejected` or `probing`.
     pub health: &'static str,
+    /// Whether it answers at all: one that is not healthy and does nothing but fail gets probes while others answer.
+    pub answers: bool,
     /// What is left of a wait that it stated.
     pub closed_for: Duration,
     /// The share of its normal traffic it gets, in percent: below 100 during a slow start.
@@ -94,6 +96,7 @@ impl Engine {
                         limit: member.capacity.limit(now),
                         has_room: member.capacity.has_room(now),
                         health: member.health.state().label(),
+                        answers: member.health.answers(),
                         closed_for: member.capacity.closed_until().since(now),
                         share_percent: member.health.slow_start_percent(now, &pool.settings.ejection),
                         latency: Duration::from_nanos(member.latency.nanos()),

@@ -5,6 +5,7 @@ use rand_pcg::Pcg32;
 use seawall_core::capacity::{CapacityState, Hints, REGISTRY};
 use seawall_core::classify::AttemptEnd;
 use seawall_core::id::AttemptId;
+use seawall_core::protection::Protections;
 use seawall_core::settings::Capacity;
 use seawall_core::time::{Duration, Instant};
 use std::collections::VecDeque;
@@ -33,7 +34,7 @@ struct Upstream {
 
 impl Upstream {
     fn new(method: &str, slots: u32, law: Law) -> Self {
-        let hints = Hints { patience: Duration::from_secs(10) };
+        let hints = Hints { patience: Duration::from_secs(10), protections: Protections::default() };
         Self {
             state: CapacityState::new(Capacity::Standard { size: None }, method, hints),
             law,
@@ -137,7 +138,7 @@ fn likelihood_follows_a_step_within_ten_seconds() {
 /// What is in flight is a cohort of its own while it is not seen; a first byte shows it long before an end does.
 #[test]
 fn first_byte_counts_the_answers_that_have_begun() {
-    let hints = Hints { patience: Duration::from_mins(1) };
+    let hints = Hints { patience: Duration::from_mins(1), protections: Protections::default() };
     let mut state = CapacityState::new(Capacity::Standard { size: None }, "first_byte", hints);
     let answer = |state: &mut CapacityState, now, first: u64| {
         for id in first..first + 8 {
@@ -159,7 +160,7 @@ fn first_byte_counts_the_answers_that_have_begun() {
 #[test]
 fn a_remembered_window_is_where_every_method_with_one_starts() {
     for entry in REGISTRY.iter().filter(|entry| entry.name != "ceiling") {
-        let hints = Hints { patience: Duration::from_secs(10) };
+        let hints = Hints { patience: Duration::from_secs(10), protections: Protections::default() };
         let mut state = CapacityState::new(Capacity::Standard { size: None }, entry.name, hints);
         assert_eq!(state.limit(at(0)), Some(8), "{}", entry.name);
         state.remember(40);
@@ -178,7 +179,7 @@ fn any_course_of_events_leaves_a_usable_window() {
         for seed in 0..20 {
             let windows = |seed| {
                 let mut random = Pcg32::seed_from_u64(seed);
-                let hints = Hints { patience: Duration::from_secs(10) };
+                let hints = Hints { patience: Duration::from_secs(10), protections: Protections::default() };
                 let mut state = CapacityState::new(Capacity::Standard { size: None }, entry.name, hints);
                 let (mut flying, mut now, mut windows) = (Vec::new(), Instant::ZERO, Vec::new());
                 for id in 0..3_000 {

@@ -7,6 +7,7 @@ use seawall_core::engine::{Arrival, Input, Notice, Output, Respond, Verdict};
 use seawall_core::id::{AttemptId, DeploymentId, PoolId, RequestId, TenantId};
 use seawall_core::outcome::Outcome;
 use seawall_core::permit::{AttemptPermit, Payment};
+use seawall_core::protection::Protections;
 use seawall_core::settings::{
     Capacity, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, Mode, PoolSettings, QueueSettings,
     RetrySettings, Settings, TenantSettings, TimeoutSettings,
@@ -419,6 +420,7 @@ pub(crate) fn settings(capacities: &[Capacity]) -> Settings {
             retry: RetrySettings::default(),
             ejection: EjectionSettings::default(),
             timeouts: TimeoutSettings::default(),
+            protections: Protections::default(),
         }],
         deployments,
         tenants: vec![tenant("t0")],

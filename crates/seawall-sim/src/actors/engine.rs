@@ -19,6 +19,9 @@ const KV_TOKENS: u64 = u64::MAX / 4;
 /// The answer to a request that takes its own work has a token for each of these.
 const WORK_STEP: Nanos = 10_000;
 
+/// The wait that a throttle answer states.
+const THROTTLED_MS: u32 = 2_000;
+
 /// The mark of a call that is no job.
 const NO_JOB: u64 = u64::MAX;
 
@@ -33,6 +36,8 @@ pub struct EngineActor {
     calls: HashMap<u64, CallId, foldhash::fast::FixedState>,
     down: bool,
     fault: EngineFault,
+    /// Whether the last request that could fail did not.
+    spared: bool,
     /// The timer that counts; those set before mean nothing.
     armed: (u64, Option<Nanos>),
     series: Series,
@@ -84,6 +89,7 @@ impl EngineActor {
             calls: HashMap::default(),
             down: false,
             fault: EngineFault::None,
+            spared: false,
             armed: (0, None),
             series: Series {
                 finished: recorder.count(format!("{name}.finished")),
@@ -139,6 +145,17 @@ impl Actor for EngineActor {
             EngineFault::Errors => {
                 context.count(self.series.failed);
                 return context.reply(call, Reply::failure(Form::Error));
+            }
+            EngineFault::HalfErrors => {
+                self.spared = !self.spared;
+                if !self.spared {
+                    context.count(self.series.failed);
+                    return context.reply(call, Reply::failure(Form::Error));
+                }
+            }
+            EngineFault::Throttles => {
+                context.count(self.series.refused);
+                return context.reply(call, Reply { wait_ms: THROTTLED_MS, ..Reply::failure(Form::Capacity) });
             }
             EngineFault::Silent => {
                 let Some(call_mut) = context.call_mut(call) else { return };

@@ -39,6 +39,7 @@ use crate::calls::ActorId;
 use crate::construct::Given;
 use crate::recorder::{Recorder, SeriesId};
 use seawall_cases::scenario::{Population, Scenario};
+use seawall_core::protection::Protection;
 use std::collections::BTreeMap;
 
 /// What actors need to know of the rest of the world while they are built.
@@ -57,7 +58,7 @@ pub struct Surroundings<'a> {
     /// The models, in order.
     pub models: Vec<&'a str>,
     /// A protection of Seawall that is switched off.
-    pub without: Option<String>,
+    pub without: Option<Protection>,
     /// Whole settings for Seawall in the place of a router, instead of those that follow from the router.
     pub given: Option<&'a Given>,
 }

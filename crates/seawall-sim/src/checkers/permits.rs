@@ -55,6 +55,7 @@ pub(super) mod tests {
     use seawall_core::cost::Demand;
     use seawall_core::engine::{Arrival, Input, Output};
     use seawall_core::id::{DeploymentId, PoolId, RequestId, TenantId};
+    use seawall_core::protection::Protections;
     use seawall_core::settings::{
         Capacity, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, Mode, PoolSettings, QueueSettings,
         RetrySettings, Settings, TenantSettings, TimeoutSettings,
@@ -92,6 +93,7 @@ pub(super) mod tests {
             retry: RetrySettings::default(),
             ejection: EjectionSettings::default(),
             timeouts: TimeoutSettings::default(),
+            protections: Protections::default(),
             mode: Mode::Enforce,
         };
         let deployment = DeploymentSettings {

@@ -2,11 +2,12 @@
 //!
 //! A request that waits for a *second* attempt may have to: its replacement has to be paid for, or the only room is where
 //! it has just failed. What is out of rotation has no room for anybody, unless so much is out that health is ignored, or
-//! nothing else is there.
+//! nothing else is there. What answers nothing has none while something else answers.
 
 use super::{Boundaries, ClassOrder, Lane};
 use seawall_core::engine::{DeploymentView, PoolView};
 use seawall_core::health::in_panic;
+use seawall_core::protection::Protection;
 use seawall_core::settings::Settings;
 
 /// Looks at the lines of one engine after all that was due by now has been done. `waiting`: those that wait for a first
@@ -39,12 +40,16 @@ fn idle<'a>(
     boundaries: &Boundaries<'_>,
 ) -> Option<&'a DeploymentView> {
     let healthy = view.deployments.iter().filter(|deployment| deployment.health == "healthy").count();
-    let panic = in_panic(healthy, view.deployments.len(), &settings.pools[lane.pool].ejection);
+    let pool = &settings.pools[lane.pool];
+    let panic =
+        pool.protections.has(Protection::PanicMode) && in_panic(healthy, view.deployments.len(), &pool.ejection);
     let boundary =
         |view: &DeploymentView| boundaries.number(settings.deployments[view.deployment.index()].boundary.as_deref());
     let permitted = |view: &&DeploymentView| lane.boundary == 0 || boundary(view) == lane.boundary;
-    let is_kept = |view: &DeploymentView| panic || matches!(view.health, "healthy" | "failing");
     let permitted = view.deployments.iter().filter(permitted);
+    let any_answers = permitted.clone().any(|view| view.answers);
+    let is_gone = |view: &DeploymentView| any_answers && !view.answers;
+    let is_kept = |view: &DeploymentView| !is_gone(view) && (panic || matches!(view.health, "healthy" | "failing"));
     let nothing_is_kept = !permitted.clone().any(is_kept);
     permitted.filter(|view| nothing_is_kept || is_kept(view)).find(|view| view.has_room)
 }
@@ -54,6 +59,7 @@ pub(super) mod tests {
     use super::*;
     use seawall_core::cost::Work;
     use seawall_core::id::{DeploymentId, PoolId};
+    use seawall_core::protection::Protections;
     use seawall_core::settings::{
         Capacity, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, Mode, PoolSettings, QueueSettings,
         RetrySettings, TenantSettings, TimeoutSettings,
@@ -84,6 +90,7 @@ pub(super) mod tests {
                 retry: RetrySettings::default(),
                 ejection: EjectionSettings::default(),
                 timeouts: TimeoutSettings::default(),
+                protections: Protections::default(),
                 mode: Mode::Enforce,
             }],
             tenants: vec![TenantSettings {
@@ -106,6 +113,7 @@ pub(super) mod tests {
             would_run: 0,
             limit: None,
             has_room,
+            answers: true,
             health,
             closed_for: Duration::ZERO,
             share_percent: 100,

@@ -122,6 +122,7 @@ mod tests {
             retry: seawall_core::settings::RetrySettings::default(),
             ejection: seawall_core::settings::EjectionSettings::default(),
             timeouts: seawall_core::settings::TimeoutSettings::default(),
+            protections: seawall_core::protection::Protections::default(),
         };
         for key in MODEL_KEYS {
             for value in key.tries {

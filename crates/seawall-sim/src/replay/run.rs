@@ -7,6 +7,7 @@ use crate::figures::{Summed, figures};
 use crate::recorder::{Recorder, Trail};
 use crate::world::World;
 use seawall_cases::scenario::{Plot, Run, Scenario};
+use seawall_core::protection::Protection;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -83,7 +84,7 @@ pub struct Study<'a> {
     /// Whether each calibrated value is varied by a tenth.
     pub vary: bool,
     /// A protection of Seawall that is switched off.
-    pub without: Option<String>,
+    pub without: Option<Protection>,
 }
 
 /// One run of a study. The runs of a seed need nothing of each other until they are judged.
@@ -250,7 +251,7 @@ impl<'a> Study<'a> {
         end: Option<u64>,
         mut watch: impl FnMut(f64),
     ) -> Result<(Outcome, Recorder), String> {
-        let options = Options { seed, scale: self.scale, end, seawall, without: self.without.clone() };
+        let options = Options { seed, scale: self.scale, end, seawall, without: self.without };
         let mut world = World::of(scenario, &options).map_err(|error| error.to_string())?;
         let (start, end) = (scenario.scenario.start.nanos, end.unwrap_or(scenario.scenario.end.nanos));
         #[expect(clippy::cast_precision_loss, reason = "a day has fewer nanoseconds than an f64 can count")]

@@ -3,6 +3,7 @@
 use super::shape::{SHAPES, Shape};
 use crate::{Nanos, SECOND};
 use seawall_core::capacity;
+use seawall_core::protection::Protection;
 use std::fmt;
 
 /// How long one request takes in a slot, around the shape's mean.
@@ -69,6 +70,8 @@ pub enum Router {
     /// Seawall, which is not told the slots and finds them with the method of this name, one of
     /// [`seawall_core::capacity::REGISTRY`].
     Seawall(&'static str),
+    /// Seawall with the default method, and without this protection.
+    Without(Protection),
     /// Seawall, which is told the slots.
     Told,
     /// Seawall, which is told twice the slots.
@@ -174,6 +177,7 @@ impl fmt::Display for Router {
         match self {
             Self::Naive => formatter.pad("naive"),
             Self::Seawall(method) => formatter.pad(&format!("seawall {method}")),
+            Self::Without(protection) => formatter.pad(&format!("without {}", protection.name())),
             Self::Told => formatter.pad("told"),
             Self::ToldTwice => formatter.pad("told-twice"),
         }

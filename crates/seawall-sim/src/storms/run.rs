@@ -13,7 +13,8 @@ impl Cell {
     pub fn run(self, router: Router, seed: u64) -> Result<Outcome, String> {
         let plan = Plan::of(self)?;
         let seawall = if router == Router::Naive { Seawall::Absent } else { Seawall::Enforcing };
-        let options = Options { seed: seed_of(seed, &self.to_string()), seawall, ..Options::default() };
+        let without = if let Router::Without(protection) = router { Some(protection) } else { None };
+        let options = Options { seed: seed_of(seed, &self.to_string()), seawall, without, ..Options::default() };
         let given = given(&plan, self, router);
         let mut world =
             World::given(&plan.scenario, &options, Some(&given)).map_err(|error| format!("{self}: {error}"))?;

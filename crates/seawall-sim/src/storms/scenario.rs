@@ -8,8 +8,9 @@ use crate::actors::number_of;
 use crate::construct::Given;
 use crate::random::nanos;
 use crate::{Nanos, SECOND};
-use seawall_cases::scenario::{Change, Clock, Engine, Event, Population, Retry, Scenario, Span, Work};
+use seawall_cases::scenario::{Change, Clock, Engine, EngineFault, Event, Population, Retry, Scenario, Span, Work};
 use seawall_core::id::{DeploymentId, PoolId, TenantId};
+use seawall_core::protection::Protections;
 use seawall_core::settings::{
     self, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, Mode, PoolSettings, QueueSettings,
     RetrySettings, Settings, TenantSettings, TimeoutSettings,
@@ -20,6 +21,9 @@ use seawall_core::{capacity, routing};
 const TAIL: Nanos = 5 * SECOND;
 /// Places in storm B: no number that is ever reached.
 const WITHOUT_BOUND: u32 = 10_000_000;
+/// The part of its speed that a cold server has, and for how long.
+const COLD: f64 = 0.25;
+const WARM_UP: Nanos = 10 * SECOND;
 /// The milliseconds of a second, which are the tokens of a server that slows with its batch.
 const MILLIS: u32 = 1000;
 
@@ -71,10 +75,15 @@ impl Plan {
         }
         let (ill, well) = changes(shape);
         for (from, to) in &times {
-            for engine in &engines {
+            for engine in engines.iter().take(afflicted(shape)) {
                 happens(&mut scenario, engine, *from, ill.clone());
                 if *to < end {
                     happens(&mut scenario, engine, *to, well.clone());
+                }
+                if matches!(shape.trouble, Trouble::Cold(_)) && to.saturating_add(WARM_UP) < end {
+                    let speed = |factor| Change { capacity_factor: Some(factor), ..Change::default() };
+                    happens(&mut scenario, engine, *to, speed(COLD));
+                    happens(&mut scenario, engine, *to + WARM_UP, speed(1.0));
                 }
             }
         }
@@ -176,8 +185,23 @@ fn set_clients(scenario: &mut Scenario, cell: Cell) -> Result<(), String> {
     Ok(())
 }
 
+/// How long what is back is cold.
+const fn warm_up(shape: &Shape) -> Nanos {
+    if matches!(shape.trouble, Trouble::Cold(_)) { WARM_UP } else { 0 }
+}
+
+/// How many of the servers are in trouble, from the first on.
+fn afflicted(shape: &Shape) -> usize {
+    let count = match shape.trouble {
+        Trouble::Fails(_, count) | Trouble::Cold(count) => count,
+        Trouble::Slower(_) | Trouble::Slots(_) => shape.upstreams,
+    };
+    usize::try_from(count).unwrap_or(usize::MAX)
+}
+
 /// What happens to a server when the trouble begins, and when it ends.
 fn changes(shape: &Shape) -> (Change, Change) {
+    let fails = |fault| Change { fault: Some(fault), ..Change::default() };
     match shape.trouble {
         Trouble::Slower(part) => {
             let factor = |factor| Change { capacity_factor: Some(factor), ..Change::default() };
@@ -189,6 +213,8 @@ fn changes(shape: &Shape) -> (Change, Change) {
             let change = signed(slots) - signed(shape.slots);
             (more(change), more(-change))
         }
+        Trouble::Fails(fault, _) => (fails(fault), fails(EngineFault::None)),
+        Trouble::Cold(_) => (fails(EngineFault::Silent), fails(EngineFault::None)),
     }
 }
 
@@ -196,12 +222,21 @@ fn changes(shape: &Shape) -> (Change, Change) {
 fn capacity_of(shape: &Shape, times: &[(Nanos, Nanos)]) -> Capacity {
     let of = |slots: u32, part: f64| nanos(f64::from(shape.upstreams) * shape.speed(slots) * part * 1e6);
     let well = of(shape.slots, 1.0);
+    let without = |count: u32| of(shape.slots, f64::from(shape.upstreams - count) / f64::from(shape.upstreams));
     let ill = match shape.trouble {
         Trouble::Slower(part) => of(shape.slots, part),
         Trouble::Slots(slots) => of(slots, 1.0),
+        Trouble::Fails(EngineFault::HalfErrors, _) => well,
+        Trouble::Fails(_, count) | Trouble::Cold(count) => without(count),
     };
     let mut steps = vec![(0, well)];
-    steps.extend(times.iter().flat_map(|(from, to)| [(*from, ill), (*to, well)]));
+    for (from, to) in times {
+        steps.push((*from, ill));
+        if let Trouble::Cold(count) = shape.trouble {
+            steps.push((*to, without(count) + nanos(f64::from(count) * shape.speed(shape.slots) * COLD * 1e6)));
+        }
+        steps.push((to.saturating_add(warm_up(shape)), well));
+    }
     Capacity::new(steps)
 }
 
@@ -217,7 +252,7 @@ pub(super) fn given(plan: &Plan, cell: Cell, router: Router) -> Given {
     let default = capacity::REGISTRY[0].name;
     let discovery = if let Router::Seawall(method) = router { method } else { default }.to_owned();
     let size = match router {
-        Router::Naive | Router::Seawall(_) => None,
+        Router::Naive | Router::Seawall(_) | Router::Without(_) => None,
         Router::Told => Some(cell.shape.healthy_slots()),
         Router::ToldTwice => Some(2 * cell.shape.healthy_slots()),
     };
@@ -245,6 +280,7 @@ pub(super) fn given(plan: &Plan, cell: Cell, router: Router) -> Given {
         retry: RetrySettings::default(),
         ejection: EjectionSettings::default(),
         timeouts: TimeoutSettings::default(),
+        protections: Protections::default(),
     }];
     let tenants = vec![TenantSettings {
         name: workload.clone(),

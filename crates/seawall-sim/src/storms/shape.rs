@@ -2,14 +2,20 @@
 
 use super::cell::Law;
 use crate::{Nanos, SECOND};
+use seawall_cases::scenario::EngineFault;
 
-/// What befalls every server of a shape for a while.
+/// What befalls the servers of a shape for a while: every one, where nothing else is said.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Trouble {
     /// It works at this part of its speed.
     Slower(f64),
     /// It has so many slots.
     Slots(u32),
+    /// So many of the servers fail in this way, the others go on.
+    Fails(EngineFault, u32),
+    /// So many of the servers are gone without a word, and have a quarter of their speed for ten seconds when they are
+    /// back.
+    Cold(u32),
 }
 
 /// Servers, and what befalls them.
@@ -63,6 +69,11 @@ const fn step(name: &'static str, from: u32, to: u32) -> Shape {
     Shape { name, is_of_the_set: false, slots: from, trouble: Trouble::Slots(to), times, ..BENCH }
 }
 
+/// Five servers of the bench, of which some are in trouble from second 10 to second 20.
+const fn five(name: &'static str, trouble: Trouble) -> Shape {
+    Shape { name, is_of_the_set: false, upstreams: 5, trouble, ..BENCH }
+}
+
 /// Every shape: first the six of the set, then the others.
 pub const SHAPES: &[Shape] = &[
     BENCH,
@@ -96,6 +107,15 @@ pub const SHAPES: &[Shape] = &[
     step("16-to-1", 16, 1),
     step("64-to-4", 64, 4),
     step("16-to-4", 16, 4),
+    five("1-of-5-errors", Trouble::Fails(EngineFault::Errors, 1)),
+    five("1-of-5-silent", Trouble::Fails(EngineFault::Silent, 1)),
+    five("2-of-5-cold", Trouble::Cold(2)),
+    five("4-of-5-errors", Trouble::Fails(EngineFault::Errors, 4)),
+    five("3-of-5-half", Trouble::Fails(EngineFault::HalfErrors, 3)),
+    five("5-of-5-half", Trouble::Fails(EngineFault::HalfErrors, 5)),
+    five("3-of-5-throttle", Trouble::Fails(EngineFault::Throttles, 3)),
+    // Clients that wait for less than what is usual.
+    Shape { name: "impatient", is_of_the_set: false, patience: 3 * SECOND, ..BENCH },
     // For trials of live storms: a few seconds.
     Shape {
         name: "quick",
@@ -125,7 +145,7 @@ impl Shape {
     pub fn healthy_slots(&self) -> u32 {
         match self.trouble {
             Trouble::Slots(slots) => self.slots.max(slots),
-            Trouble::Slower(_) => self.slots,
+            Trouble::Slower(_) | Trouble::Fails(..) | Trouble::Cold(_) => self.slots,
         }
     }
 

@@ -5,6 +5,7 @@ use super::topology::Topology;
 use crate::construct::Given;
 use seawall_core::capacity;
 use seawall_core::id::{DeploymentId, PoolId, TenantId};
+use seawall_core::protection::Protections;
 use seawall_core::routing;
 use seawall_core::settings::{
     Capacity, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, Mode, PoolSettings, QueueSettings,
@@ -60,6 +61,7 @@ pub(super) fn draw(topology: &Topology, dice: &mut Dice) -> (Given, String) {
             retry: retry.clone(),
             ejection: ejection.clone(),
             timeouts,
+            protections: Protections::default(),
         });
     }
     let pools: Vec<PoolId> = (0..settings.pools.len()).map(PoolId::from_index).collect();

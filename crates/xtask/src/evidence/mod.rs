@@ -3,6 +3,7 @@
 //! They are no tests: they take minutes and depend on the machine. A claim in the README points to one of these
 //! records. To add one, write a file here and add a line to [`MEASUREMENTS`].
 
+mod ablation;
 mod build;
 mod cost;
 mod discovery;
@@ -79,6 +80,7 @@ pub const DEFAULT_REQUESTS: u64 = 3000;
 pub const MEASUREMENTS: &[Measurement] = &[
     build::MEASUREMENT,
     cost::MEASUREMENT,
+    ablation::MEASUREMENT,
     discovery::MEASUREMENT,
     failover::MEASUREMENT,
     live_storms::MEASUREMENT,

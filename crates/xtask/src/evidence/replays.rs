@@ -110,7 +110,7 @@ impl Parts {
                 .map_err(|error| Failure::Answer { command: file.display().to_string(), reason: error.to_string() });
         }
         let mut replay = Command::new(&self.program);
-        replay.args(["replay", slug, "--json"]).args(arguments.iter().map(|argument| argument.as_ref()));
+        replay.args(["replay", slug, "--json"]).args(arguments.iter().map(AsRef::as_ref));
         let answer = answered(&mut replay)?;
         files::write(&file, &answer.to_string())?;
         Ok(answer)

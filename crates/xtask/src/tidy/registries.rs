@@ -31,6 +31,7 @@ pub const REGISTRIES: &[Registry] = &[
             "crates/seawall-core/src/capacity/pace.rs",
             "crates/seawall-core/src/capacity/hypotheses.rs",
             "crates/seawall-core/src/capacity/silence.rs",
+            "crates/seawall-core/src/capacity/steps.rs",
         ],
     },
 ];

@@ -8,12 +8,12 @@ use crate::random::nanos;
 use seawall_cases::scenario::Router;
 use seawall_core::capacity;
 use seawall_core::id::{DeploymentId, PoolId, TenantId};
+use seawall_core::protection::Protections;
 use seawall_core::routing;
 use seawall_core::settings::{
     Capacity, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, Mode, PoolSettings, QueueSettings,
     RetrySettings, Settings, TenantSettings, TimeoutSettings,
 };
-use seawall_core::time::Duration;
 
 /// The settings of an engine, and what its numbers stand for in the simulator.
 #[derive(Debug)]
@@ -42,16 +42,19 @@ impl Told {
 
 /// The settings of an engine in the place of this router.
 pub(super) fn told(router: &Router, around: &Surroundings<'_>, mode: Mode) -> Told {
-    around.given.map_or_else(|| of_router(router, around, mode), |given| of_given(given, around))
+    let mut told = around.given.map_or_else(|| of_router(router, around, mode), |given| of_given(given, around));
+    if let Some(protection) = around.without {
+        for pool in &mut told.settings.pools {
+            pool.protections = pool.protections.without(protection);
+        }
+    }
+    told
 }
 
 /// What was given: its modes, its tenants and its deployments are its own. A workload or a model that it does not know
 /// gets a number that no engine knows, and so the answer that there is no such model.
 fn of_given(given: &Given, around: &Surroundings<'_>) -> Told {
-    let mut settings = given.settings.clone();
-    for pool in &mut settings.pools {
-        switch_off(pool, around.without.as_deref());
-    }
+    let settings = given.settings.clone();
     let tenant = |workload: &&str| given.tenants.get(*workload).copied().unwrap_or(TenantId(u32::MAX));
     let pool = |model: &&str| given.pools.get(*model).copied().unwrap_or(PoolId(u32::MAX));
     Told {
@@ -85,9 +88,6 @@ fn of_router(router: &Router, around: &Surroundings<'_>, mode: Mode) -> Told {
     let mut settings = Settings { pools: pools.collect(), deployments, tenants: Vec::new(), seed: 0 };
     let all: Vec<PoolId> = (0..settings.pools.len()).map(PoolId::from_index).collect();
     settings.tenants = around.workloads.iter().map(|workload| tenant(workload, &all, mode)).collect();
-    for pool in &mut settings.pools {
-        switch_off(pool, around.without.as_deref());
-    }
     let tenants = (0..settings.tenants.len()).map(TenantId::from_index).collect();
     Told { settings, targets, tenants, pools: all }
 }
@@ -124,6 +124,7 @@ fn pool_settings(model: &str, deployments: Vec<DeploymentId>, memory: u64, mode:
         retry: RetrySettings::default(),
         ejection: EjectionSettings::default(),
         timeouts: TimeoutSettings::default(),
+        protections: Protections::default(),
         mode,
     }
 }
@@ -135,19 +136,5 @@ fn tenant(workload: &str, pools: &[PoolId], mode: Mode) -> TenantSettings {
         priority_ceiling: Criticality::CriticalPlus,
         boundary: None,
         mode,
-    }
-}
-
-/// Takes one protection away, so that one can see what it buys. Those that today's engine does not have change nothing.
-fn switch_off(pool: &mut PoolSettings, without: Option<&str>) {
-    match without {
-        // Every failure is tried again, whatever it costs.
-        Some("retry-budget") => {
-            pool.retry.budget_percent = 1_000_000;
-            pool.retry.not_sent_percent = 1_000_000;
-        }
-        Some("bounded-wait") => pool.queue.patience = Duration::from_hours(24),
-        Some("panic-mode") => pool.ejection.panic_percent = 0,
-        _ => {}
     }
 }

@@ -5,7 +5,8 @@ use crate::console;
 use crate::nearest::did_you_mean;
 use seawall_cases::scenario::Scenario;
 use seawall_cases::{LibraryCase, library};
-use seawall_sim::replay::{Case, PROTECTIONS};
+use seawall_core::protection::Protection;
+use seawall_sim::replay::{Case, TO_COME};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -28,24 +29,19 @@ pub(super) fn cases(replay: &Replay) -> Result<Vec<Case>, String> {
     }
 }
 
-/// Refuses a protection that there is not, or that is not there yet.
-pub(super) fn check_protection(name: &str) -> Result<(), String> {
-    let names = |wanted: fn(bool) -> bool| {
-        let names = PROTECTIONS.iter().filter(move |(_, exists)| wanted(*exists)).map(|(name, _)| *name);
-        names.collect::<Vec<_>>()
-    };
-    let (all, existing) = (names(|_| true), names(|exists| exists));
-    match PROTECTIONS.iter().find(|(known, _)| *known == name) {
-        Some((_, true)) => Ok(()),
-        Some((_, false)) => Err(format!(
+/// The protection of that name; an error names those that there are, or says that it is not there yet.
+pub(crate) fn protection(name: &str) -> Result<Protection, String> {
+    let existing: Vec<&str> = Protection::ALL.iter().map(|protection| protection.name()).collect();
+    if TO_COME.contains(&name) {
+        return Err(format!(
             "error: the protection `{name}` does not exist in this version, so it cannot be switched off; those that exist: {}",
             existing.join(", ")
-        )),
-        None => {
-            let meant = did_you_mean(name, all.iter().copied());
-            Err(format!("error: there is no protection `{name}`{meant}\nprotections: {}", all.join(", ")))
-        }
+        ));
     }
+    Protection::from_name(name).ok_or_else(|| {
+        let meant = did_you_mean(name, existing.iter().copied());
+        format!("error: there is no protection `{name}`{meant}\nprotections: {}", existing.join(", "))
+    })
 }
 
 fn replayable() -> impl Iterator<Item = &'static LibraryCase> {

@@ -9,6 +9,7 @@ mod table;
 use crate::{Exit, console};
 use clap::Args;
 use report::Replayed;
+use seawall_core::protection::Protection;
 use seawall_sim::replay::{Case, Study};
 use std::path::PathBuf;
 
@@ -85,11 +86,9 @@ pub(crate) fn run(replay: &Replay) -> Exit {
 
 fn replayed(replay: &Replay) -> Result<Exit, Refused> {
     let wrong_call = |message| Refused(Exit::Usage, message);
-    if let Some(name) = &replay.without {
-        choice::check_protection(name).map_err(wrong_call)?;
-    }
+    let without = replay.without.as_deref().map(choice::protection).transpose().map_err(wrong_call)?;
     let cases = choice::cases(replay).map_err(wrong_call)?;
-    let studies: Vec<Study<'_>> = cases.iter().map(|case| study(case, replay)).collect();
+    let studies: Vec<Study<'_>> = cases.iter().map(|case| study(case, replay, without)).collect();
     for study in &studies {
         study.validate().map_err(|error| Refused(Exit::Usage, format!("error: {}: {error}", study.case.slug)))?;
     }
@@ -115,8 +114,8 @@ fn replayed(replay: &Replay) -> Result<Exit, Refused> {
     Ok(if all.iter().all(Replayed::passes) { Exit::Done } else { Exit::Failed })
 }
 
-fn study<'a>(case: &'a Case, replay: &Replay) -> Study<'a> {
-    let (all, vary, without) = (!replay.vary, replay.vary, replay.without.clone());
+fn study<'a>(case: &'a Case, replay: &Replay, without: Option<Protection>) -> Study<'a> {
+    let (all, vary) = (!replay.vary, replay.vary);
     Study { counterfactuals: all, seawall: all, scale: replay.scale, vary, without, ..Study::new(case) }
 }
 

@@ -5,7 +5,7 @@ use crate::nearest::did_you_mean;
 use http::{HeaderName, HeaderValue};
 use seawall_cases::library;
 use seawall_sim::Nanos;
-use seawall_sim::storms::{CLIENTS, Cell, Clients, Law, Length, Load, SHAPES, Shape, Storm as Kind};
+use seawall_sim::storms::{CLIENTS, Cell, Clients, Law, Length, Load, SHAPES, Shape, Storm as Kind, Trouble};
 use std::time::Duration;
 
 /// The loads that make sense: below, nothing is full; beyond, the machine of the test is.
@@ -61,9 +61,10 @@ fn unknown(set: &str) -> String {
     format!("there is no storm `{set}`{meant}; the live storms are a, b and all")
 }
 
-/// Whether a shape can be had of real servers: each request takes the same time, whatever else runs.
+/// Whether a shape can be had of real servers: each request takes the same time, whatever else runs, and none fails.
 fn is_live(shape: &Shape) -> bool {
-    shape.laws.contains(&Law::Fixed) && shape.batch_slowdown_percent <= 0.0
+    let fails = matches!(shape.trouble, Trouble::Fails(..) | Trouble::Cold(_));
+    shape.laws.contains(&Law::Fixed) && shape.batch_slowdown_percent <= 0.0 && !fails
 }
 
 fn shape(name: &str) -> Result<&'static Shape, StormError> {

@@ -40,6 +40,8 @@ pub(super) fn change(fleet: &FleetHandle, cell: Cell, begins: bool) {
             let ill = (part * WHOLE) as u32;
             fleet.set_speed_ppm(if begins { ill } else { 1_000_000 });
         }
+        // No such shape is run live.
+        Trouble::Fails(..) | Trouble::Cold(_) => {}
         Trouble::Slots(slots) => fleet.set_slots(if begins { slots } else { cell.shape.slots }),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Storms;
 use seawall_core::capacity;
+use seawall_core::protection::Protection;
 use seawall_sim::storms::{CLIENTS, Cell, LAWS, LOADS, Law, Length, Router, SHAPES, Shape, Storm};
 use std::fmt::Display;
 
@@ -33,11 +34,23 @@ pub(super) fn cells(storms: &Storms) -> Result<Vec<Cell>, String> {
     Ok(cells)
 }
 
-/// Seawall with each method that is asked for.
-pub(super) fn methods(storms: &Storms) -> Result<Vec<Router>, String> {
-    let Some(text) = &storms.method else { return Ok(vec![Router::default()]) };
+/// Seawall without each protection that is asked for.
+fn without(storms: &Storms) -> Result<Vec<Router>, String> {
+    let Some(text) = &storms.without else { return Ok(Vec::new()) };
+    let known = Protection::ALL.map(Protection::name);
+    let names = picked("--without", text, &known)?;
+    Ok(names.into_iter().filter_map(Protection::from_name).map(Router::Without).collect())
+}
+
+/// Seawall with each method that is asked for, and without each protection.
+pub(super) fn routers(storms: &Storms) -> Result<Vec<Router>, String> {
     let known: Vec<&'static str> = capacity::REGISTRY.iter().map(|entry| entry.name).collect();
-    Ok(picked("--method", text, &known)?.into_iter().map(Router::Seawall).collect())
+    let mut routers = match &storms.method {
+        None => vec![Router::default()],
+        Some(text) => picked("--method", text, &known)?.into_iter().map(Router::Seawall).collect(),
+    };
+    routers.extend(without(storms)?);
+    Ok(routers)
 }
 
 fn shapes(text: &str) -> Result<Vec<&'static str>, String> {

@@ -47,6 +47,9 @@ pub struct Storms {
     /// The first of them.
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
     pub first_seed: u64,
+    /// Also run Seawall without a protection: names of protections with commas between them, or `all`.
+    #[arg(long, value_name = "NAMES")]
+    pub without: Option<String>,
     /// Also run Seawall told the slots of the servers, and told twice as many.
     #[arg(long)]
     pub told: bool,
@@ -80,14 +83,14 @@ struct Job {
 }
 
 pub(super) fn run(storms: &Storms) -> Exit {
-    let (cells, methods) = match choice::cells(storms).and_then(|cells| Ok((cells, choice::methods(storms)?))) {
+    let (cells, chosen) = match choice::cells(storms).and_then(|cells| Ok((cells, choice::routers(storms)?))) {
         Ok(chosen) => chosen,
         Err(error) => {
             console::error(&error);
             return Exit::Usage;
         }
     };
-    let rows = match rows(storms, &methods, &cells) {
+    let rows = match rows(storms, &chosen, &cells) {
         Ok(rows) => rows,
         Err(error) => {
             console::error(&error);
@@ -106,8 +109,8 @@ pub(super) fn run(storms: &Storms) -> Exit {
 }
 
 /// The routers that a cell is run with: those of which a row is shown, and then those that one is compared with.
-fn routers(storms: &Storms, methods: &[Router], cell: Cell) -> (Vec<Router>, bool) {
-    let mut shown = methods.to_vec();
+fn routers(storms: &Storms, chosen: &[Router], cell: Cell) -> (Vec<Router>, bool) {
+    let mut shown = chosen.to_vec();
     if storms.told {
         shown.extend([Router::Told, Router::ToldTwice]);
     }
@@ -119,11 +122,11 @@ fn routers(storms: &Storms, methods: &[Router], cell: Cell) -> (Vec<Router>, boo
 }
 
 /// Runs everything; a row for each cell and router.
-fn rows(storms: &Storms, methods: &[Router], cells: &[Cell]) -> Result<Vec<Row>, String> {
+fn rows(storms: &Storms, chosen: &[Router], cells: &[Cell]) -> Result<Vec<Row>, String> {
     let seeds = || storms.first_seed..storms.first_seed.saturating_add(storms.seeds);
     let mut jobs = Vec::new();
     for cell in cells {
-        let (shown, adds_told) = routers(storms, methods, *cell);
+        let (shown, adds_told) = routers(storms, chosen, *cell);
         for router in shown.into_iter().chain(adds_told.then_some(Router::Told)) {
             jobs.extend(seeds().map(|seed| Job { cell: *cell, router, seed }));
         }
@@ -140,7 +143,7 @@ fn rows(storms: &Storms, methods: &[Router], cells: &[Cell]) -> Result<Vec<Row>,
     let mut runs = outcomes.chunks(count);
     let mut rows = Vec::new();
     for cell in cells {
-        let (shown, adds_told) = routers(storms, methods, *cell);
+        let (shown, adds_told) = routers(storms, chosen, *cell);
         let all: Vec<(Router, &[Outcome])> =
             shown.iter().copied().chain(adds_told.then_some(Router::Told)).zip(runs.by_ref()).collect();
         let told = all.iter().find(|(router, _)| *router == Router::Told).map(|(_, runs)| *runs);
