@@ -25,18 +25,14 @@
 
 use crate::id::DeploymentId;
 use crate::time::Duration;
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 
 /// Thousandths of a unit that an output token weighs before anything is known.
 const AT_START: u64 = 2_000;
 const LEAST: u64 = 500;
 const MOST: u64 = 256_000;
-/// Samples that are remembered.
-const KEPT: usize = 64;
-/// Samples between two reckonings, each of which compares some 500 pairs.
-const EVERY: u32 = 32;
+/// Samples that are gathered for a reckoning: half of them make some 500 pairs.
+const GATHERED: usize = 64;
 /// Of shorter answers the time says too little.
 const FEWEST_OUTPUT_TOKENS: u64 = 8;
 /// Two prompts that differ by less say too little.
@@ -75,13 +71,12 @@ struct Sample {
 #[derive(Clone, Debug)]
 pub struct OutputWeight {
     thousandths: u64,
-    latest: VecDeque<Sample>,
-    new: u32,
+    gathered: Vec<Sample>,
 }
 
 impl Default for OutputWeight {
     fn default() -> Self {
-        Self { thousandths: AT_START, latest: VecDeque::new(), new: 0 }
+        Self { thousandths: AT_START, gathered: Vec::new() }
     }
 }
 
@@ -96,28 +91,24 @@ impl OutputWeight {
         if timing.output_tokens < FEWEST_OUTPUT_TOKENS {
             return;
         }
-        if self.latest.len() == KEPT {
-            self.latest.pop_front();
-        }
-        self.latest.push_back(Sample {
+        self.gathered.push(Sample {
             deployment: timing.deployment,
             load: timing.load,
             input_tokens: signed(timing.uncached_input_tokens),
             first_output_nanos: signed(nanos(timing.first_output)),
             nanos_per_output_token: nanos(timing.rest) / (timing.output_tokens - 1),
         });
-        self.new += 1;
-        if self.new >= EVERY && self.latest.len() == KEPT {
-            self.new = 0;
+        if self.gathered.len() == GATHERED {
             self.reckon();
         }
     }
 
     fn reckon(&mut self) {
-        // Of those with like load the latest ones.
-        let mut order: Vec<usize> = (0..self.latest.len()).collect();
-        order.sort_unstable_by_key(|index| (self.latest[*index].load, Reverse(*index)));
-        let calm: Vec<Sample> = order[..order.len() / 2].iter().map(|index| self.latest[*index]).collect();
+        let mut calm = core::mem::take(&mut self.gathered);
+        // The latest ones go first: of those with like load these are kept.
+        calm.reverse();
+        calm.sort_by_key(|sample| sample.load);
+        calm.truncate(calm.len() / 2);
         let Some(reading) = nanos_per_input_token(&calm) else { return };
         let mut making: Vec<u64> = calm.iter().map(|sample| sample.nanos_per_output_token).collect();
         let making = at(&mut making, 2);
