@@ -4,7 +4,8 @@
 //! at once. Here every refused request is given a place in a bucket of one second, as long as there is one in reach of
 //! the longest wait that clients obey; who finds none is told not to come back. Buckets hold a part of what the pool can
 //! do beyond what arrives anyway, measured by its best rate: by the present one there would be no place during a
-//! brown-out, although everything is free after it. No tenant has more than its share of a bucket while others ask.
+//! brown-out, although everything is free after it; by a window that is still looked for there would be several for each
+//! that can be served. No tenant has more than its share of a bucket while others ask.
 
 use crate::advice::LONGEST_WAIT;
 use crate::id::TenantId;

@@ -189,6 +189,11 @@ impl CapacityState {
         Self { told, in_flight: 0, closed_until: Instant::ZERO, keeps_waits, known: None, discovery }
     }
 
+    /// Whether its size was told.
+    pub const fn is_told(&self) -> bool {
+        self.told.is_some()
+    }
+
     /// Attempts in flight.
     pub const fn in_flight(&self) -> u32 {
         self.in_flight

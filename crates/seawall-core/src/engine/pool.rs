@@ -271,11 +271,28 @@ impl Pool {
     /// that an answer takes from dispatch to end, whichever is more. `None`: nothing is known yet, or nothing bounds it. Only
     /// the part that answers counts, and where so much is out that health is ignored, only the healthy part.
     fn best_per_second(&mut self, now: Instant) -> Option<u64> {
+        let window = self.window(now, |_| true)?;
+        self.best_of(now, window)
+    }
+
+    /// What of that can be promised: a window that was found and not told errs upwards, and turned over it is several
+    /// times what the pool does while it opens.
+    fn sure_per_second(&mut self, now: Instant) -> Option<u64> {
+        self.window(now, |_| true)?;
+        let told = self.window(now, |member| member.capacity.is_told())?;
+        self.best_of(now, told)
+    }
+
+    /// All that those of its members may have in flight; `None`: nothing bounds one of them.
+    fn window(&self, now: Instant, counts: impl Fn(&Member) -> bool) -> Option<u64> {
+        let members = self.members.iter().filter(|member| counts(member));
+        members.map(|member| member.capacity.limit(now).map(u64::from)).sum()
+    }
+
+    fn best_of(&mut self, now: Instant, window: u64) -> Option<u64> {
         if now.since(self.started) < LEARNING {
             return None;
         }
-        let window =
-            self.members.iter().map(|member| member.capacity.limit(now).map(u64::from)).sum::<Option<u64>>()?;
         let turnover = self.residence.median().map_or(0, |time| {
             let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1);
             window.saturating_mul(1_000_000_000) / nanos
@@ -325,7 +342,7 @@ impl Pool {
         }
         // By the second that is usual: a burst that is over takes nothing from those who come after it.
         let arriving = u64::from(self.arrivals.median(now));
-        let Some(best) = self.best_per_second(now) else { return Wait::AtLeast(least) };
+        let Some(best) = self.sure_per_second(now) else { return Wait::AtLeast(least) };
         let booked = self.calendar.book(now, now + least, best.saturating_sub(arriving), tenant, random);
         booked.map_or(Wait::NoPlace, Wait::Booked)
     }

@@ -14,5 +14,6 @@ mod line;
 mod observe;
 mod properties;
 mod retries;
+mod returns;
 mod robustness;
 mod world;
