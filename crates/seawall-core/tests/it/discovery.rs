@@ -88,6 +88,25 @@ impl Upstream {
         busy / (self.now.since(from).as_secs_f64() * f64::from(self.slots))
     }
 
+    /// Lets what is there end without sending more, and then has everything refused that there is room for, with a wait.
+    fn refuse_all(&mut self, now: Instant, wait: Duration) {
+        while !self.running.is_empty() {
+            let (ends, attempt) = self.running.remove(0);
+            self.now = ends;
+            self.state.ended(ends, attempt, true, AttemptEnd::Completed);
+            self.running.extend(self.line.pop_front().map(|next| (ends + SERVICE, next)));
+        }
+        self.now = now;
+        let first = self.next;
+        while self.state.has_room(now) {
+            self.state.started(now, AttemptId(self.next), true);
+            self.next += 1;
+        }
+        for attempt in first..self.next {
+            self.state.ended(now, AttemptId(attempt), true, AttemptEnd::Throttled { wait: Some(wait) });
+        }
+    }
+
     /// Runs for five more seconds: the middle one of the windows each quarter of a second.
     fn middle_window(&mut self) -> u32 {
         let from = self.now;
@@ -132,6 +151,24 @@ fn likelihood_follows_a_step_within_ten_seconds() {
             // One more at a time is how it is looked upwards from a small window.
             assert!((after..=3 * after + 1).contains(&window), "{law:?}, {before} to {after} slots: {window}");
         }
+    }
+}
+
+/// A quota that is used up says when to come back, and nothing of how much is taken at once.
+#[test]
+fn likelihood_has_its_window_again_soon_after_a_quota_was_used_up() {
+    for slots in [4_u32, 16] {
+        let mut upstream = Upstream::new("likelihood", slots, Law::Fixed);
+        upstream.run(at(25));
+        for second in [30, 32, 34, 36, 38] {
+            upstream.refuse_all(at(second), Duration::from_secs(2));
+        }
+        upstream.now = at(40);
+        upstream.run(at(41));
+        let busy = upstream.run(at(50));
+        let window = upstream.middle_window();
+        assert!((slots..=3 * slots).contains(&window), "{slots} slots: {window}");
+        assert!(busy > 0.95, "{slots} slots: busy {busy}");
     }
 }
 
