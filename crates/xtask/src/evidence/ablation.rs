@@ -188,7 +188,7 @@ fn reading(effects: &[(String, Effect)]) -> String {
     )
 }
 
-const METHOD: &str = "`seawall sim storms {ARGUMENTS}`: the cells of [the simulated storms](storms-simulated.md), and \
+const METHOD: &str = "`seawall sim storms {ARGUMENTS}`: the cells of the simulated storms, and \
     five servers of which some fail for ten seconds (at once, every second time, or without a word and then cold), \
     throttle, or clients that wait for 3 s only, with the whole engine and with \
     one protection switched off at a time, the same seeds and so the same arrivals for all. Figures are differences to \
