@@ -62,7 +62,8 @@ impl Pace {
     }
 }
 
-/// After a refusal: a bit less than was in flight then, for ten seconds; twice as long each time it happens again.
+/// After a refusal: a bit less than was in flight then, until nothing has been refused for ten seconds; for twice as
+/// long where it is soon needed again.
 ///
 /// One that refuses everything for a while (a quota, a restart) does not say how much it takes at once. So refusals
 /// count as one until something that was sent after the first of them is answered, and bring the bound down to half of
@@ -76,13 +77,13 @@ pub(super) struct Roof {
     /// Whether something that was sent since then has been answered.
     answered: bool,
     until: Instant,
-    next: Duration,
+    length: Duration,
 }
 
 impl Default for Roof {
     fn default() -> Self {
         let at = f64::INFINITY;
-        Self { at, least: 1.0, since: Instant::ZERO, answered: true, until: Instant::ZERO, next: FIRST_ROOF }
+        Self { at, least: 1.0, since: Instant::ZERO, answered: true, until: Instant::ZERO, length: FIRST_ROOF }
     }
 }
 
@@ -94,9 +95,13 @@ impl Roof {
             self.at = at.max(self.least).min(self.at);
             return self.at(now);
         }
+        // What is refused under a roof, too, is refused for its rate: only its end can show that the roof is in the way.
+        if now >= self.until {
+            let is_again = self.at.is_finite() && now < self.until + self.length;
+            self.length = if is_again { (self.length * 2).min(LONGEST_ROOF) } else { FIRST_ROOF };
+        }
         (self.at, self.least, self.since) = (at, at / 2.0, now);
-        self.until = now + self.next;
-        self.next = (self.next * 2).min(LONGEST_ROOF);
+        self.until = now + self.length;
         self.at
     }
 
@@ -153,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_roof_lasts_longer_each_time() {
+    fn a_roof_lasts_longer_where_it_is_soon_needed_again() {
         let mut roof = Roof::default();
         assert!(roof.at(Instant::ZERO).is_infinite());
         assert_eq!(whole(roof.refuse(Instant::ZERO, 72)), 64);
@@ -165,8 +170,18 @@ mod tests {
         roof.answer(Instant::ZERO);
         assert_eq!(whole(roof.refuse(Instant::ZERO, 1)), 32, "it was sent before");
         roof.answer(Instant::from_millis(1));
-        assert_eq!(whole(roof.refuse(Instant::from_millis(10_000), 1)), 1);
-        assert_eq!(roof.lifts(Instant::from_millis(10_000)), Some(Instant::from_millis(30_000)));
+        assert_eq!(whole(roof.refuse(Instant::from_millis(2_000), 60)), 54);
+        assert_eq!(
+            roof.lifts(Instant::from_millis(2_000)),
+            Some(Instant::from_millis(12_000)),
+            "no longer under a roof"
+        );
+        roof.answer(Instant::from_millis(2_001));
+        assert_eq!(whole(roof.refuse(Instant::from_millis(13_000), 1)), 1);
+        assert_eq!(roof.lifts(Instant::from_millis(13_000)), Some(Instant::from_millis(33_000)), "needed again soon");
+        roof.answer(Instant::from_millis(13_001));
+        roof.refuse(Instant::from_millis(60_000), 1);
+        assert_eq!(roof.lifts(Instant::from_millis(60_000)), Some(Instant::from_millis(70_000)), "something new");
     }
 
     #[test]
