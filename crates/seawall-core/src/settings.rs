@@ -6,6 +6,7 @@
 use crate::id::{DeploymentId, PoolId};
 use crate::protection::Protections;
 use crate::time::Duration;
+use crate::{capacity, routing};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -79,6 +80,25 @@ pub struct PoolSettings {
     pub protections: Protections,
 }
 
+impl PoolSettings {
+    /// One of that name with these deployments; everything else is the default.
+    pub fn new(name: impl Into<String>, deployments: Vec<DeploymentId>) -> Self {
+        Self {
+            name: name.into(),
+            mode: Mode::default(),
+            deployments,
+            fallbacks: Vec::new(),
+            policy: String::from(routing::REGISTRY[0].name),
+            discovery: String::from(capacity::REGISTRY[0].name),
+            queue: QueueSettings::default(),
+            retry: RetrySettings::default(),
+            ejection: EjectionSettings::default(),
+            timeouts: TimeoutSettings::default(),
+            protections: Protections::default(),
+        }
+    }
+}
+
 /// One upstream deployment of a model.
 #[derive(Clone, Debug)]
 pub struct DeploymentSettings {
@@ -98,6 +118,22 @@ pub struct DeploymentSettings {
     pub weight: u32,
     /// Priority group: all deployments of the lowest number that can take the request come first.
     pub priority_group: u32,
+}
+
+impl DeploymentSettings {
+    /// One of that name in this pool: standard capacity of a size that nobody told, in a region without a name.
+    pub fn new(name: impl Into<String>, pool: PoolId) -> Self {
+        Self {
+            name: name.into(),
+            pool,
+            region: String::new(),
+            kind: DeploymentKind::Regional,
+            boundary: None,
+            capacity: Capacity::Standard { size: None },
+            weight: 1,
+            priority_group: 0,
+        }
+    }
 }
 
 /// Where a deployment may process data.
@@ -149,6 +185,14 @@ pub struct TenantSettings {
     pub priority_ceiling: Criticality,
     /// The residency boundary its requests must stay inside; `None`: anywhere.
     pub boundary: Option<String>,
+}
+
+impl TenantSettings {
+    /// One of that name which may use these pools, claim any criticality and be served anywhere.
+    pub fn new(name: impl Into<String>, pools: Vec<PoolId>) -> Self {
+        let priority_ceiling = Criticality::CriticalPlus;
+        Self { name: name.into(), mode: Mode::default(), pools, priority_ceiling, boundary: None }
+    }
 }
 
 /// How much a request matters, from most to least (the classes of Google's "Handling Overload").

@@ -6,10 +6,7 @@ use seawall_core::classify::AttemptEnd;
 use seawall_core::cost::{Demand, Used};
 use seawall_core::engine::{Arrival, Input, Output};
 use seawall_core::id::{DeploymentId, PoolId, RequestId, TenantId};
-use seawall_core::settings::{
-    Capacity, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, Mode, PoolSettings, QueueSettings,
-    RetrySettings, Settings, TenantSettings, TimeoutSettings,
-};
+use seawall_core::settings::{Criticality, DeploymentSettings, PoolSettings, Settings, TenantSettings};
 use seawall_core::time::{Duration, Instant};
 use seawall_model::engine::{Engine as Server, EngineSettings, EventKind, Job, JobId, Report, Submitted};
 use seawall_sim::{Options, SECOND, Seawall, World};
@@ -108,36 +105,9 @@ fn the_expected_output_of_each_tenant_is_that_of_its_own_answers() {
 
 /// One model on one deployment whose capacity is not bounded.
 fn settings() -> Settings {
-    let pool = PoolSettings {
-        name: "m".to_owned(),
-        deployments: vec![DeploymentId(0)],
-        fallbacks: Vec::new(),
-        policy: "priority".to_owned(),
-        discovery: "ceiling".to_owned(),
-        queue: QueueSettings::default(),
-        retry: RetrySettings::default(),
-        ejection: EjectionSettings::default(),
-        timeouts: TimeoutSettings::default(),
-        protections: seawall_core::protection::Protections::default(),
-        mode: Mode::Enforce,
-    };
-    let deployment = DeploymentSettings {
-        name: "d".to_owned(),
-        pool: PoolId(0),
-        region: String::new(),
-        kind: DeploymentKind::Regional,
-        boundary: None,
-        capacity: Capacity::Standard { size: None },
-        weight: 1,
-        priority_group: 0,
-    };
-    let tenant = TenantSettings {
-        name: "t".to_owned(),
-        pools: vec![PoolId(0)],
-        priority_ceiling: Criticality::CriticalPlus,
-        boundary: None,
-        mode: Mode::Enforce,
-    };
+    let pool = PoolSettings { discovery: "ceiling".to_owned(), ..PoolSettings::new("m", vec![DeploymentId(0)]) };
+    let deployment = DeploymentSettings::new("d", PoolId(0));
+    let tenant = TenantSettings::new("t", vec![PoolId(0)]);
     Settings { pools: vec![pool], deployments: vec![deployment], tenants: vec![tenant], seed: 1 }
 }
 

@@ -3,10 +3,10 @@
 
 use seawall_cases::scenario::Scenario;
 use seawall_core::id::{DeploymentId, PoolId, TenantId};
-use seawall_core::protection::{Protection, Protections};
+use seawall_core::protection::Protection;
 use seawall_core::settings::{
-    Capacity, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, Mode, PoolSettings, QueueSettings,
-    RetrySettings, Settings, TenantSettings, TimeoutSettings,
+    Capacity, Criticality, DeploymentSettings, Mode, PoolSettings, QueueSettings, Settings, TenantSettings,
+    TimeoutSettings,
 };
 use seawall_core::time::Duration;
 use seawall_sim::{Given, Options, Recorder, SECOND, Seawall, World};
@@ -243,34 +243,20 @@ fn given() -> (Scenario, Given) {
     scenario.router[0].to = vec!["near".to_owned(), "far".to_owned()];
     scenario.router[0].instances = 1;
     let deployment = |name: &str, group| DeploymentSettings {
-        name: name.to_owned(),
-        pool: PoolId(1),
         region: name.to_owned(),
-        kind: DeploymentKind::Regional,
-        boundary: None,
         capacity: Capacity::Standard { size: Some(1) },
-        weight: 1,
         priority_group: group,
+        ..DeploymentSettings::new(name, PoolId(1))
     };
     let pool = |name: &str, deployments| PoolSettings {
-        name: name.to_owned(),
-        mode: Mode::Enforce,
-        deployments,
-        fallbacks: Vec::new(),
-        policy: "priority".to_owned(),
         discovery: "ceiling".to_owned(),
         queue: QueueSettings { patience: Duration::from_secs(2), ..QueueSettings::default() },
-        retry: RetrySettings::default(),
-        ejection: EjectionSettings::default(),
         timeouts: TimeoutSettings { connect: Duration::from_secs(3), ..TimeoutSettings::default() },
-        protections: Protections::default(),
+        ..PoolSettings::new(name, deployments)
     };
     let tenant = |name: &str| TenantSettings {
-        name: name.to_owned(),
-        mode: Mode::Enforce,
-        pools: vec![PoolId(1)],
         priority_ceiling: Criticality::Critical,
-        boundary: None,
+        ..TenantSettings::new(name, vec![PoolId(1)])
     };
     let settings = Settings {
         pools: vec![pool("unused", Vec::new()), pool("chat", vec![DeploymentId(0), DeploymentId(1)])],

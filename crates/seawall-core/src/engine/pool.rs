@@ -299,10 +299,8 @@ impl Pool {
         });
         let best = Some(u64::from(self.best_rate.per_second(now)).max(turnover)).filter(|best| *best > 0)?;
         let panic = self.in_panic();
-        let serves = |member: &mut Member| {
-            if panic { member.health.is_healthy() } else { member.health.answers() }
-        };
-        let serving = self.members.iter_mut().map(serves).filter(|serves| *serves).count() as u64;
+        let serves = |member: &&Member| if panic { member.health.is_healthy() } else { member.health.answers() };
+        let serving = self.members.iter().filter(serves).count() as u64;
         Some((best * serving.max(1) / (self.members.len() as u64).max(1)).max(1))
     }
 

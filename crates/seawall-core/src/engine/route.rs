@@ -136,8 +136,7 @@ impl Pool {
         }
         let standing = self.standing(who);
         let covered = self.settings.retry.max_attempts > 1 && self.retry_budget.can_withdraw(now, tenant);
-        let others =
-            self.members.iter_mut().any(|member| who.permits(member) && standing.tier(member) == Tier::InRotation);
+        let others = self.members.iter().any(|member| who.permits(member) && standing.tier(member) == Tier::InRotation);
         if !others {
             return None;
         }
@@ -151,12 +150,10 @@ impl Pool {
 
     /// How the members that `who` may go to stand now.
     pub(super) fn standing(&self, who: Eligibility) -> Standing {
-        let panic = self.in_panic();
-        let mut permitted = self.members.iter().filter(|member| who.permits(member));
-        let any_answers = permitted.any(|member| member.health.answers());
-        let standing = Standing { panic, any_answers, any_kept: true };
-        let mut permitted = self.members.iter().filter(|member| who.permits(member));
-        let any_kept = permitted.any(|member| standing.tier(member) != Tier::Out);
+        let permitted = || self.members.iter().filter(|member| who.permits(member));
+        let any_answers = permitted().any(|member| member.health.answers());
+        let standing = Standing { panic: self.in_panic(), any_answers, any_kept: true };
+        let any_kept = permitted().any(|member| standing.tier(member) != Tier::Out);
         Standing { any_kept, ..standing }
     }
 

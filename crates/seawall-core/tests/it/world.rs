@@ -7,11 +7,7 @@ use seawall_core::engine::{Arrival, Input, Notice, Output, Respond, Verdict};
 use seawall_core::id::{AttemptId, DeploymentId, PoolId, RequestId, TenantId};
 use seawall_core::outcome::Outcome;
 use seawall_core::permit::{AttemptPermit, Payment};
-use seawall_core::protection::Protections;
-use seawall_core::settings::{
-    Capacity, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, Mode, PoolSettings, QueueSettings,
-    RetrySettings, Settings, TenantSettings, TimeoutSettings,
-};
+use seawall_core::settings::{Capacity, Criticality, DeploymentSettings, Mode, PoolSettings, Settings, TenantSettings};
 use seawall_core::time::{Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -410,17 +406,8 @@ pub(crate) fn settings(capacities: &[Capacity]) -> Settings {
     let deployments = capacities.iter().enumerate().map(|(index, capacity)| deployment(index, *capacity)).collect();
     Settings {
         pools: vec![PoolSettings {
-            name: "m".into(),
-            mode: Mode::Enforce,
-            deployments: (0..capacities.len()).map(DeploymentId::from_index).collect(),
-            fallbacks: Vec::new(),
-            policy: "priority".into(),
             discovery: "ceiling".into(),
-            queue: QueueSettings::default(),
-            retry: RetrySettings::default(),
-            ejection: EjectionSettings::default(),
-            timeouts: TimeoutSettings::default(),
-            protections: Protections::default(),
+            ..PoolSettings::new("m", (0..capacities.len()).map(DeploymentId::from_index).collect())
         }],
         deployments,
         tenants: vec![tenant("t0")],
@@ -435,26 +422,15 @@ pub(crate) fn equal(count: usize) -> Settings {
 
 fn deployment(index: usize, capacity: Capacity) -> DeploymentSettings {
     DeploymentSettings {
-        name: format!("d{index}"),
-        pool: PoolId(0),
         region: format!("r{index}"),
-        kind: DeploymentKind::Regional,
-        boundary: None,
         capacity,
-        weight: 1,
-        priority_group: 0,
+        ..DeploymentSettings::new(format!("d{index}"), PoolId(0))
     }
 }
 
 /// A tenant that may claim every class and go anywhere.
 pub(crate) fn tenant(name: &str) -> TenantSettings {
-    TenantSettings {
-        name: name.into(),
-        mode: Mode::Enforce,
-        pools: vec![PoolId(0)],
-        priority_ceiling: Criticality::CriticalPlus,
-        boundary: None,
-    }
+    TenantSettings::new(name, vec![PoolId(0)])
 }
 
 /// An upstream that serves everything in this time.

@@ -55,11 +55,8 @@ pub(super) mod tests {
     use seawall_core::cost::Demand;
     use seawall_core::engine::{Arrival, Input, Output};
     use seawall_core::id::{DeploymentId, PoolId, RequestId, TenantId};
-    use seawall_core::protection::Protections;
-    use seawall_core::settings::{
-        Capacity, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, Mode, PoolSettings, QueueSettings,
-        RetrySettings, Settings, TenantSettings, TimeoutSettings,
-    };
+
+    use seawall_core::settings::{Criticality, DeploymentSettings, PoolSettings, Settings, TenantSettings};
     use seawall_core::time::Instant;
 
     /// A call like any other.
@@ -83,36 +80,9 @@ pub(super) mod tests {
 
     /// A permit: only an engine makes one.
     fn permit() -> AttemptPermit {
-        let pool = PoolSettings {
-            name: "m".to_owned(),
-            deployments: vec![DeploymentId(0)],
-            fallbacks: Vec::new(),
-            policy: "priority".to_owned(),
-            discovery: "ceiling".to_owned(),
-            queue: QueueSettings::default(),
-            retry: RetrySettings::default(),
-            ejection: EjectionSettings::default(),
-            timeouts: TimeoutSettings::default(),
-            protections: Protections::default(),
-            mode: Mode::Enforce,
-        };
-        let deployment = DeploymentSettings {
-            name: "d".to_owned(),
-            pool: PoolId(0),
-            region: String::new(),
-            kind: DeploymentKind::Regional,
-            boundary: None,
-            capacity: Capacity::Standard { size: None },
-            weight: 1,
-            priority_group: 0,
-        };
-        let tenant = TenantSettings {
-            name: "t".to_owned(),
-            pools: vec![PoolId(0)],
-            priority_ceiling: Criticality::CriticalPlus,
-            boundary: None,
-            mode: Mode::Enforce,
-        };
+        let pool = PoolSettings { discovery: "ceiling".to_owned(), ..PoolSettings::new("m", vec![DeploymentId(0)]) };
+        let deployment = DeploymentSettings::new("d", PoolId(0));
+        let tenant = TenantSettings::new("t", vec![PoolId(0)]);
         let settings = Settings { pools: vec![pool], deployments: vec![deployment], tenants: vec![tenant], seed: 1 };
         let mut engine = Engine::new(Instant::ZERO, &settings);
         let (request, tenant, pool) = (RequestId(1), TenantId(0), PoolId(0));

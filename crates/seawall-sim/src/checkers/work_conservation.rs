@@ -59,46 +59,22 @@ pub(super) mod tests {
     use super::*;
     use seawall_core::cost::Work;
     use seawall_core::id::{DeploymentId, PoolId};
-    use seawall_core::protection::Protections;
-    use seawall_core::settings::{
-        Capacity, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, Mode, PoolSettings, QueueSettings,
-        RetrySettings, TenantSettings, TimeoutSettings,
-    };
+
+    use seawall_core::settings::{Criticality, DeploymentSettings, PoolSettings, TenantSettings};
     use seawall_core::time::Duration;
 
     fn settings(deployments: usize) -> Settings {
         let ids = (0..deployments).map(DeploymentId::from_index);
         let deployment = |id: DeploymentId| DeploymentSettings {
-            name: format!("d{}", id.0),
-            pool: PoolId(0),
-            region: String::new(),
-            kind: DeploymentKind::Regional,
             boundary: id.0.is_multiple_of(2).then(|| "eu".to_owned()),
-            capacity: Capacity::Standard { size: None },
-            weight: 1,
-            priority_group: 0,
+            ..DeploymentSettings::new(format!("d{}", id.0), PoolId(0))
         };
         Settings {
             deployments: ids.clone().map(deployment).collect(),
-            pools: vec![PoolSettings {
-                name: "m".to_owned(),
-                deployments: ids.collect(),
-                fallbacks: Vec::new(),
-                policy: "priority".to_owned(),
-                discovery: "ceiling".to_owned(),
-                queue: QueueSettings::default(),
-                retry: RetrySettings::default(),
-                ejection: EjectionSettings::default(),
-                timeouts: TimeoutSettings::default(),
-                protections: Protections::default(),
-                mode: Mode::Enforce,
-            }],
+            pools: vec![PoolSettings { discovery: "ceiling".to_owned(), ..PoolSettings::new("m", ids.collect()) }],
             tenants: vec![TenantSettings {
-                name: "t".to_owned(),
-                pools: vec![PoolId(0)],
-                priority_ceiling: Criticality::CriticalPlus,
                 boundary: Some("eu".to_owned()),
-                mode: Mode::Enforce,
+                ..TenantSettings::new("t", vec![PoolId(0)])
             }],
             seed: 1,
         }

@@ -107,23 +107,11 @@ pub(super) const MODEL_KEYS: &[ModelKey] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seawall_core::{capacity, routing};
+    use seawall_core::routing;
 
     #[test]
     fn each_key_sets_what_it_reads() {
-        let mut pool = PoolSettings {
-            name: "chat".to_owned(),
-            mode: Mode::default(),
-            deployments: Vec::new(),
-            fallbacks: Vec::new(),
-            policy: routing::REGISTRY[0].name.to_owned(),
-            discovery: capacity::REGISTRY[0].name.to_owned(),
-            queue: seawall_core::settings::QueueSettings::default(),
-            retry: seawall_core::settings::RetrySettings::default(),
-            ejection: seawall_core::settings::EjectionSettings::default(),
-            timeouts: seawall_core::settings::TimeoutSettings::default(),
-            protections: seawall_core::protection::Protections::default(),
-        };
+        let mut pool = PoolSettings::new("chat", Vec::new());
         for key in MODEL_KEYS {
             for value in key.tries {
                 (key.set)(&mut pool, *value);

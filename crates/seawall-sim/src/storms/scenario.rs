@@ -9,13 +9,9 @@ use crate::construct::Given;
 use crate::random::nanos;
 use crate::{Nanos, SECOND};
 use seawall_cases::scenario::{Change, Clock, Engine, EngineFault, Event, Population, Retry, Scenario, Span, Work};
+use seawall_core::capacity;
 use seawall_core::id::{DeploymentId, PoolId, TenantId};
-use seawall_core::protection::Protections;
-use seawall_core::settings::{
-    self, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, Mode, PoolSettings, QueueSettings,
-    RetrySettings, Settings, TenantSettings, TimeoutSettings,
-};
-use seawall_core::{capacity, routing};
+use seawall_core::settings::{self, DeploymentSettings, PoolSettings, Settings, TenantSettings};
 
 /// How long a run goes on after the last client is gone, for what is under way.
 const TAIL: Nanos = 5 * SECOND;
@@ -258,37 +254,16 @@ pub(super) fn given(plan: &Plan, cell: Cell, router: Router) -> Given {
     };
     let pool = PoolId::from_index(0);
     let deployment = |name: &String| DeploymentSettings {
-        name: name.clone(),
-        pool,
-        region: String::new(),
-        kind: DeploymentKind::Regional,
-        boundary: None,
         capacity: settings::Capacity::Standard { size },
-        weight: 1,
-        priority_group: 0,
+        ..DeploymentSettings::new(name.clone(), pool)
     };
     let model = "model".to_owned();
     let workload = "workload".to_owned();
     let pools = vec![PoolSettings {
-        name: model.clone(),
-        mode: Mode::Enforce,
-        deployments: (0..plan.engines.len()).map(DeploymentId::from_index).collect(),
-        fallbacks: Vec::new(),
-        policy: routing::REGISTRY[0].name.to_owned(),
         discovery,
-        queue: QueueSettings::default(),
-        retry: RetrySettings::default(),
-        ejection: EjectionSettings::default(),
-        timeouts: TimeoutSettings::default(),
-        protections: Protections::default(),
+        ..PoolSettings::new(model.clone(), (0..plan.engines.len()).map(DeploymentId::from_index).collect())
     }];
-    let tenants = vec![TenantSettings {
-        name: workload.clone(),
-        mode: Mode::Enforce,
-        pools: vec![pool],
-        priority_ceiling: Criticality::CriticalPlus,
-        boundary: None,
-    }];
+    let tenants = vec![TenantSettings::new(workload.clone(), vec![pool])];
     let deployments = plan.engines.iter().map(deployment).collect();
     Given {
         settings: Settings { pools, deployments, tenants, seed: 0 },

@@ -3,12 +3,10 @@
 use super::dice::Dice;
 use super::topology::Topology;
 use crate::construct::Given;
-use seawall_core::capacity;
 use seawall_core::id::{DeploymentId, PoolId, TenantId};
-use seawall_core::protection::Protections;
 use seawall_core::routing;
 use seawall_core::settings::{
-    Capacity, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, Mode, PoolSettings, QueueSettings,
+    Capacity, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, PoolSettings, QueueSettings,
     RetrySettings, Settings, TenantSettings, TimeoutSettings,
 };
 use seawall_core::time::Duration;
@@ -51,17 +49,12 @@ pub(super) fn draw(topology: &Topology, dice: &mut Dice) -> (Given, String) {
             servers.push(server.door.clone());
         }
         settings.pools.push(PoolSettings {
-            name: (*name).to_owned(),
-            mode: Mode::Enforce,
-            deployments: (first..settings.deployments.len()).map(DeploymentId::from_index).collect(),
-            fallbacks: Vec::new(),
             policy: policy.to_owned(),
-            discovery: capacity::REGISTRY[0].name.to_owned(),
             queue: queue.clone(),
             retry: retry.clone(),
             ejection: ejection.clone(),
             timeouts,
-            protections: Protections::default(),
+            ..PoolSettings::new(*name, (first..settings.deployments.len()).map(DeploymentId::from_index).collect())
         });
     }
     let pools: Vec<PoolId> = (0..settings.pools.len()).map(PoolId::from_index).collect();
@@ -78,11 +71,8 @@ pub(super) fn draw(topology: &Topology, dice: &mut Dice) -> (Given, String) {
 
 fn tenant(name: &str, pools: &[PoolId], dice: &mut Dice) -> TenantSettings {
     TenantSettings {
-        name: name.to_owned(),
-        mode: Mode::Enforce,
-        pools: pools.to_vec(),
         priority_ceiling: dice.one(&[Criticality::CriticalPlus, Criticality::Critical]),
-        boundary: None,
+        ..TenantSettings::new(name, pools.to_vec())
     }
 }
 

@@ -6,14 +6,8 @@ use crate::calls::ActorId;
 use crate::construct::Given;
 use crate::random::nanos;
 use seawall_cases::scenario::Router;
-use seawall_core::capacity;
 use seawall_core::id::{DeploymentId, PoolId, TenantId};
-use seawall_core::protection::Protections;
-use seawall_core::routing;
-use seawall_core::settings::{
-    Capacity, Criticality, DeploymentKind, DeploymentSettings, EjectionSettings, Mode, PoolSettings, QueueSettings,
-    RetrySettings, Settings, TenantSettings, TimeoutSettings,
-};
+use seawall_core::settings::{DeploymentSettings, Mode, PoolSettings, QueueSettings, Settings, TenantSettings};
 
 /// The settings of an engine, and what its numbers stand for in the simulator.
 #[derive(Debug)]
@@ -99,42 +93,19 @@ fn region<'a>(server: &str, around: &Surroundings<'a>) -> &'a str {
 }
 
 fn deployment(name: String, pool: PoolId, region: &str) -> DeploymentSettings {
-    DeploymentSettings {
-        name,
-        pool,
-        region: region.to_owned(),
-        kind: DeploymentKind::Regional,
-        boundary: None,
-        capacity: Capacity::Standard { size: None },
-        weight: 1,
-        priority_group: 0,
-    }
+    DeploymentSettings { region: region.to_owned(), ..DeploymentSettings::new(name, pool) }
 }
 
 fn pool_settings(model: &str, deployments: Vec<DeploymentId>, memory: u64, mode: Mode) -> PoolSettings {
     let queue = QueueSettings::default();
     let most = u32::try_from(memory).unwrap_or(u32::MAX).max(1);
     PoolSettings {
-        name: model.to_owned(),
-        deployments,
-        fallbacks: Vec::new(),
-        policy: routing::REGISTRY[0].name.to_owned(),
-        discovery: capacity::REGISTRY[0].name.to_owned(),
         queue: QueueSettings { max_waiting: queue.max_waiting.min(most), ..queue },
-        retry: RetrySettings::default(),
-        ejection: EjectionSettings::default(),
-        timeouts: TimeoutSettings::default(),
-        protections: Protections::default(),
         mode,
+        ..PoolSettings::new(model, deployments)
     }
 }
 
 fn tenant(workload: &str, pools: &[PoolId], mode: Mode) -> TenantSettings {
-    TenantSettings {
-        name: workload.to_owned(),
-        pools: pools.to_vec(),
-        priority_ceiling: Criticality::CriticalPlus,
-        boundary: None,
-        mode,
-    }
+    TenantSettings { mode, ..TenantSettings::new(workload, pools.to_vec()) }
 }
