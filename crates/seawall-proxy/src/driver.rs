@@ -8,8 +8,9 @@ use crate::clock::Clock;
 use crate::flight::Flight;
 use crate::notices::Notices;
 use seawall_core::Engine;
+use seawall_core::capacity::Remembered;
 use seawall_core::engine::{Arrival, Input, Output, PoolView, Respond, Settled};
-use seawall_core::id::RequestId;
+use seawall_core::id::{DeploymentId, RequestId};
 use seawall_core::settings::Settings;
 use seawall_core::time::Instant;
 use std::collections::HashMap;
@@ -107,6 +108,16 @@ impl Driver {
     /// What is settled, for each model and tenant.
     pub fn settled(&self) -> Vec<Settled> {
         self.lock().engine.settled()
+    }
+
+    /// What is learned of capacities and worth remembering over a restart.
+    pub fn learned(&self) -> Vec<(DeploymentId, Remembered)> {
+        self.lock().engine.learned(self.clock.now())
+    }
+
+    /// Starts a deployment from what an earlier run has learned of it. Returns whether it does.
+    pub fn remember(&self, deployment: DeploymentId, remembered: Remembered) -> bool {
+        self.lock().engine.remember(self.clock.now(), deployment, remembered)
     }
 
     /// Tells the engine that the process goes away.

@@ -15,6 +15,7 @@ pub mod flight;
 pub mod gate;
 pub mod handler;
 pub mod intake;
+pub mod memory;
 pub mod metrics;
 pub mod notices;
 pub mod outgoing;

@@ -8,6 +8,7 @@ use crate::bytes_budget::BytesBudget;
 use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::handler;
+use crate::memory::{self, Memory};
 use crate::metrics::Metrics;
 use crate::notices::Notices;
 use crate::server::{self, Connections, ServerLimits};
@@ -75,6 +76,7 @@ pub enum StartError {
 #[derive(Debug)]
 pub struct Running {
     app: Arc<App>,
+    memory: Arc<Memory>,
     tasks: TaskTracker,
     background: CancellationToken,
     /// Where clients connect.
@@ -104,6 +106,8 @@ pub async fn start(config: Config, token: AdminToken, identity: IdentityEnvironm
     let notices = Notices::new(Arc::clone(&settings), Arc::clone(&metrics));
     notices.announce_observed();
     let driver = Driver::new(&settings, seed, notices);
+    let memory = Memory::new(&config);
+    memory.recall(&driver);
     let tasks = TaskTracker::new();
     let background = CancellationToken::new();
     let upstreams = upstreams(&config, driver.clock, seed, &background, identity)?;
@@ -120,6 +124,7 @@ pub async fn start(config: Config, token: AdminToken, identity: IdentityEnvironm
         config,
     });
     spawn_background(&app, &background);
+    spawn_memory(&memory, &app.driver, &background);
     let limits =
         ServerLimits { max_connections: server.max_connections as usize, header_timeout: server.header_timeout };
     let shared = Arc::clone(&app);
@@ -130,7 +135,7 @@ pub async fn start(config: Config, token: AdminToken, identity: IdentityEnvironm
     let (connections, draining) = (app.connections.clone(), app.draining.clone());
     tasks.spawn(server::serve(data, inference, limits, connections, tasks.clone(), draining));
     serve_admin(Admin { app: Arc::clone(&app), token, address: admin }, control, limits, &background);
-    Ok(Running { app, tasks, background, listen, admin })
+    Ok(Running { app, memory, tasks, background, listen, admin })
 }
 
 fn listen_on(
@@ -165,6 +170,15 @@ fn spawn_background(app: &Arc<App>, stop: &CancellationToken) {
             for upstream in &sweeper.upstreams {
                 upstream.connections.sweep();
             }
+        }
+    });
+}
+
+fn spawn_memory(memory: &Arc<Memory>, driver: &Arc<Driver>, stop: &CancellationToken) {
+    let (memory, driver, stopped) = (Arc::clone(memory), Arc::clone(driver), stop.clone());
+    tokio::spawn(async move {
+        while stopped.run_until_cancelled(tokio::time::sleep(memory::INTERVAL)).await.is_some() {
+            Arc::clone(&memory).write(&driver).await;
         }
     });
 }
@@ -234,6 +248,9 @@ impl Running {
     pub async fn drain(self) -> Drained {
         let limit = self.app.config.server().drain_limit;
         self.begin_drain();
+        // What is learned until now: from here on less and less is there to learn from.
+        let (memory, driver) = (Arc::clone(&self.memory), Arc::clone(&self.app.driver));
+        let written = tokio::spawn(async move { memory.write(&driver).await });
         self.tasks.close();
         let complete = tokio::time::timeout(limit, self.tasks.wait()).await.is_ok();
         let cut = self.app.driver.live();
@@ -243,6 +260,8 @@ impl Running {
             drop(tokio::time::timeout(LAST_WORDS, self.tasks.wait()).await);
         }
         self.background.cancel();
+        // A disk that is stuck keeps nothing but what was learned.
+        drop(tokio::time::timeout(LAST_WORDS, written).await);
         self.app.driver.abandon();
         if complete { Drained::Complete } else { Drained::Cut(cut) }
     }

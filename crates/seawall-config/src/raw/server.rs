@@ -17,7 +17,9 @@ pub(crate) struct Server {
     /// Where operators connect: health, metrics and changes at run time. On another address than loopback
     /// `admin_token_file` must be set.
     pub(crate) admin: AddressText,
-    /// The folder of the program's own files, made if it is absent.
+    /// The folder of the program's own files, made if it is absent: the admin token, and what was learned of the
+    /// deployments' capacities (`capacity.json`, written each half minute and at the end), where a restart begins. If it
+    /// cannot be written, a warning says so, and a restart finds capacities anew.
     #[schemars(extend("format" = "path"))]
     pub(crate) data_dir: String,
     /// The file with the token that admin calls which change something must carry. If it is not set, the token is in

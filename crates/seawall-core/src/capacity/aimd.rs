@@ -8,7 +8,7 @@
 //! that is twice the slots, and a base from before a slow-down cuts the window to nothing.
 
 use super::pace::{Roof, seconds, whole};
-use super::{Discovery, Ending, Hints, Moment};
+use super::{Discovery, Ending, Hints, Learned, Moment};
 use crate::id::AttemptId;
 use crate::time::{Duration, Instant};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -115,11 +115,11 @@ impl Discovery for Aimd {
         self.roof.lifts(now)
     }
 
-    fn window(&self) -> Option<u32> {
-        Some(whole(self.window))
+    fn learned(&self) -> Option<Learned> {
+        Some(Learned { window: whole(self.window), is_proven: true })
     }
 
-    fn remember(&mut self, window: u32) {
-        self.window = f64::from(window);
+    fn start_from(&mut self, learned: Learned) {
+        self.window = f64::from(learned.window);
     }
 }

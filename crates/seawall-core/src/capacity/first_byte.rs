@@ -7,7 +7,7 @@
 
 use super::likelihood::Likelihood;
 use super::pace::{Roof, seconds, whole};
-use super::{Discovery, Ending, Hints, Moment};
+use super::{Discovery, Ending, Hints, Learned, Moment};
 use crate::id::AttemptId;
 use crate::time::Instant;
 use alloc::collections::BTreeMap;
@@ -115,12 +115,15 @@ impl Discovery for FirstByte {
         self.roof.lifts(now)
     }
 
-    fn window(&self) -> Option<u32> {
-        if self.decides() { Some(whole(self.window)) } else { self.others.window() }
+    fn learned(&self) -> Option<Learned> {
+        if self.decides() {
+            return Some(Learned { window: whole(self.window), is_proven: true });
+        }
+        self.others.learned()
     }
 
-    fn remember(&mut self, window: u32) {
-        self.window = f64::from(window);
-        self.others.remember(window);
+    fn start_from(&mut self, learned: Learned) {
+        self.window = f64::from(learned.window);
+        self.others.start_from(learned);
     }
 }

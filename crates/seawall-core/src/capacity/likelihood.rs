@@ -19,7 +19,7 @@ use super::hypotheses::{Belief, Hypotheses, LARGEST, Line};
 use super::pace::{Pace, Roof, number, seconds, whole};
 use super::silence::Silence;
 use super::steps::{Cut, Dip, Pause, Proof, Trial};
-use super::{Discovery, Ending, Hints, Moment};
+use super::{Discovery, Ending, Hints, Learned, Moment};
 use crate::id::AttemptId;
 use crate::time::{Duration, Instant};
 use libm::{ceil, floor, log};
@@ -437,11 +437,15 @@ impl Discovery for Likelihood {
         [self.roof.lifts(now), self.silence.rises_at(now, self.patience)].into_iter().flatten().min()
     }
 
-    fn window(&self) -> Option<u32> {
-        Some(whole(self.window))
+    fn learned(&self) -> Option<Learned> {
+        // Of a trial nothing is known yet.
+        let window = whole(self.trial.map_or(self.window, |trial| trial.from));
+        Some(Learned { window, is_proven: self.silence.is_judged })
     }
 
-    fn remember(&mut self, window: u32) {
-        self.window = f64::from(window).min(LARGEST);
+    fn start_from(&mut self, learned: Learned) {
+        self.window = f64::from(learned.window).min(LARGEST);
+        self.base = self.window;
+        self.silence.is_judged = learned.is_proven;
     }
 }

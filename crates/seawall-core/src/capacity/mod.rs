@@ -34,6 +34,10 @@ use core::fmt::Debug;
 /// The wait that is assumed after a throttle answer that states none.
 pub const UNSTATED_WAIT: Duration = Duration::from_millis(100);
 
+/// What was learned longer ago says nothing: within a day the same machines come back to the same load, and whoever
+/// changes them does it more rarely than that; after a day without work nobody knows.
+pub const OLDEST_MEMORY: Duration = Duration::from_hours(24);
+
 /// What the deployment looks like while something happens to an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
@@ -99,13 +103,32 @@ pub trait Discovery: Debug + Send {
         None
     }
 
-    /// The learned window that is worth remembering over a restart, where there is one.
-    fn window(&self) -> Option<u32> {
+    /// What is worth remembering over a restart; `None` for a method that learns no window.
+    fn learned(&self) -> Option<Learned> {
         None
     }
 
-    /// Starts from a window that an earlier run, or an equal deployment, has learned.
-    fn remember(&mut self, _window: u32) {}
+    /// Starts from what an earlier run has learned. It is where the search begins and nothing that is told: the next
+    /// completions may correct it, in either direction.
+    fn start_from(&mut self, _learned: Learned) {}
+}
+
+/// What a method has learned of a deployment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Learned {
+    /// Attempts that it should have in flight, at least 1.
+    pub window: u32,
+    /// Whether anything has shown that this is large enough; else the method was still growing.
+    pub is_proven: bool,
+}
+
+/// What is worth remembering of a deployment over a restart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remembered {
+    /// What was learned.
+    pub learned: Learned,
+    /// How long ago the window was last at work: full while more waited, or refused.
+    pub age: Duration,
 }
 
 /// What a method is told when it is made.
@@ -172,6 +195,8 @@ pub struct CapacityState {
     keeps_waits: bool,
     /// The most in flight that is known to fit; `None` where it has never refused.
     known: Option<u32>,
+    /// How old what is learned was at some time; `None`: nothing is learned yet.
+    learned_at: Option<(Instant, Duration)>,
     discovery: Box<dyn Discovery>,
 }
 
@@ -186,7 +211,7 @@ impl CapacityState {
             Box::new(Unbounded)
         };
         let keeps_waits = hints.protections.has(Protection::StatedWaits);
-        Self { told, in_flight: 0, closed_until: Instant::ZERO, keeps_waits, known: None, discovery }
+        Self { told, in_flight: 0, closed_until: Instant::ZERO, keeps_waits, known: None, learned_at: None, discovery }
     }
 
     /// Whether its size was told.
@@ -256,6 +281,10 @@ impl CapacityState {
         if end == AttemptEnd::Completed {
             self.known = self.known.map(|known| known.max(self.in_flight));
         }
+        if matches!(end, AttemptEnd::Throttled { .. }) || (end == AttemptEnd::Completed && waiting && self.is_full(now))
+        {
+            self.learned_at = Some((now, Duration::ZERO));
+        }
         self.in_flight = self.in_flight.saturating_sub(1);
         if matches!(end, AttemptEnd::Throttled { .. }) {
             self.known = Some(self.in_flight);
@@ -268,14 +297,28 @@ impl CapacityState {
         self.discovery.ended(self.moment(now, waiting), attempt, Ending::from(end));
     }
 
-    /// The learned window that is worth remembering over a restart, where there is one.
-    pub fn window(&self) -> Option<u32> {
-        self.discovery.window()
+    /// What is worth remembering over a restart, where there is something: a window that was never at work says nothing.
+    pub fn learned(&self, now: Instant) -> Option<Remembered> {
+        let (at, age) = self.learned_at?;
+        self.discovery.learned().map(|learned| Remembered { learned, age: age + now.since(at) })
     }
 
-    /// Starts from a window that an earlier run has learned. A told size needs none.
-    pub fn remember(&mut self, window: u32) {
-        self.discovery.remember(window.max(1));
+    /// Starts from what an earlier run has learned, unless that is older than [`OLDEST_MEMORY`] or something has been
+    /// learned already. A told size needs none. Returns whether it does.
+    pub fn remember(&mut self, now: Instant, remembered: Remembered) -> bool {
+        let Remembered { learned, age } = remembered;
+        let is_of_use = age <= OLDEST_MEMORY && self.learned_at.is_none() && self.discovery.learned().is_some();
+        if is_of_use {
+            self.learned_at = Some((now, age));
+            self.discovery.start_from(Learned { window: learned.window.max(1), ..learned });
+        }
+        is_of_use
+    }
+
+    /// Whether nearly all of the window is in flight.
+    fn is_full(&self, now: Instant) -> bool {
+        let least = |limit: u32| u64::from(limit) * 4;
+        self.discovery.limit(now).is_some_and(|limit| u64::from(self.in_flight) * 5 >= least(limit))
     }
 
     const fn moment(&self, now: Instant, waiting: bool) -> Moment {

@@ -11,7 +11,7 @@
 //! upstreams that are not first in, first out, `likelihood` is better.
 
 use super::pace::{Roof, number, seconds, whole};
-use super::{Discovery, Ending, Hints, Moment};
+use super::{Discovery, Ending, Hints, Learned, Moment};
 use crate::id::AttemptId;
 use crate::time::{Duration, Instant};
 use alloc::collections::VecDeque;
@@ -263,12 +263,12 @@ impl Discovery for Order {
         self.roof.lifts(now)
     }
 
-    fn window(&self) -> Option<u32> {
-        Some(whole(self.window))
+    fn learned(&self) -> Option<Learned> {
+        Some(Learned { window: whole(self.window), is_proven: self.ramp.is_none() })
     }
 
-    fn remember(&mut self, window: u32) {
-        self.window = f64::from(window);
-        self.ramp = None;
+    fn start_from(&mut self, learned: Learned) {
+        self.window = f64::from(learned.window);
+        self.ramp = self.ramp.filter(|_| !learned.is_proven);
     }
 }

@@ -1,6 +1,7 @@
 //! What the engine shows of itself: plain copies for `/statusz` and metrics.
 
 use super::Engine;
+use crate::capacity::Remembered;
 use crate::cost::ledger::Totals;
 use crate::cost::{Ledger, Work};
 use crate::id::{DeploymentId, PoolId, TenantId};
@@ -106,16 +107,18 @@ impl Engine {
             .collect()
     }
 
-    /// The windows that the deployments' methods of discovery have learned and that are worth remembering.
-    pub fn windows(&self) -> Vec<(DeploymentId, u32)> {
+    /// What is learned of the deployments' capacities and worth remembering over a restart.
+    pub fn learned(&self, now: Instant) -> Vec<(DeploymentId, Remembered)> {
         let members = self.pools.iter().flat_map(|pool| &pool.members);
-        members.filter_map(|member| Some((member.id, member.capacity.window()?))).collect()
+        members.filter_map(|member| Some((member.id, member.capacity.learned(now)?))).collect()
     }
 
-    /// Starts a deployment from a window that an earlier run has learned. An unknown one is ignored.
-    pub fn remember_window(&mut self, deployment: DeploymentId, window: u32) {
-        let members = self.pools.iter_mut().flat_map(|pool| &mut pool.members);
-        members.filter(|member| member.id == deployment).for_each(|member| member.capacity.remember(window));
+    /// Starts a deployment from what an earlier run has learned of it. Returns whether it does: see
+    /// [`CapacityState::remember`](crate::capacity::CapacityState::remember). One that is unknown does not.
+    pub fn remember(&mut self, now: Instant, deployment: DeploymentId, remembered: Remembered) -> bool {
+        let mut members = self.pools.iter_mut().flat_map(|pool| &mut pool.members);
+        let member = members.find(|member| member.id == deployment);
+        member.is_some_and(|member| member.capacity.remember(now, remembered))
     }
 
     /// What is settled, for every model and tenant that anything is settled for.

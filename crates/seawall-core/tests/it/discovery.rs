@@ -2,7 +2,7 @@
 
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_pcg::Pcg32;
-use seawall_core::capacity::{CapacityState, Hints, REGISTRY};
+use seawall_core::capacity::{CapacityState, Hints, Learned, REGISTRY, Remembered};
 use seawall_core::classify::AttemptEnd;
 use seawall_core::id::AttemptId;
 use seawall_core::protection::Protections;
@@ -20,7 +20,7 @@ enum Law {
     Random,
 }
 
-/// An upstream with slots and a line, first in, first out, kept as full as its window allows.
+/// An upstream with slots and a line, first in, first out, kept as full as its window and what arrives allow.
 struct Upstream {
     state: CapacityState,
     law: Law,
@@ -29,6 +29,8 @@ struct Upstream {
     line: VecDeque<AttemptId>,
     running: Vec<(Instant, AttemptId)>,
     next: u64,
+    /// When work arrives, each; none: it always waits.
+    interval: Duration,
     random: Pcg32,
 }
 
@@ -43,8 +45,24 @@ impl Upstream {
             line: VecDeque::new(),
             running: Vec::new(),
             next: 0,
+            interval: Duration::ZERO,
             random: Pcg32::seed_from_u64(7),
         }
+    }
+
+    /// One to which so many times as much work comes as it can do.
+    fn at_load(method: &str, slots: u32, law: Law, load: f64) -> Self {
+        let interval = SERVICE.mul_f64(1.0 / (f64::from(slots) * load));
+        Self { interval, ..Self::new(method, slots, law) }
+    }
+
+    /// When the next piece of work arrives that has not been sent.
+    fn next_arrives(&self) -> Instant {
+        self.interval.checked_mul(u32::try_from(self.next).expect("few")).map_or(Instant::MAX, |at| Instant::ZERO + at)
+    }
+
+    fn waits(&self) -> bool {
+        self.next_arrives() <= self.now
     }
 
     fn service(&mut self) -> Duration {
@@ -58,10 +76,10 @@ impl Upstream {
     }
 
     fn fill(&mut self) {
-        while self.state.has_room(self.now) {
+        while self.state.has_room(self.now) && self.waits() {
             let attempt = AttemptId(self.next);
             self.next += 1;
-            self.state.started(self.now, attempt, true);
+            self.state.started(self.now, attempt, self.waits());
             self.line.push_back(attempt);
         }
         while self.running.len() < self.slots as usize
@@ -77,12 +95,19 @@ impl Upstream {
     fn run(&mut self, end: Instant) -> f64 {
         let (from, mut busy) = (self.now, 0.0);
         self.fill();
-        while self.running.first().is_some_and(|(ends, _)| *ends <= end) {
-            let (ends, attempt) = self.running.remove(0);
-            busy += ends.since(self.now).as_secs_f64()
-                * (f64::from(u32::try_from(self.running.len()).expect("a few")) + 1.0);
-            self.now = ends;
-            self.state.ended(ends, attempt, true, AttemptEnd::Completed);
+        loop {
+            let ends = self.running.first().map_or(Instant::MAX, |(ends, _)| *ends);
+            let arrives = if self.waits() { Instant::MAX } else { self.next_arrives() };
+            let next = ends.min(arrives);
+            if next > end {
+                break;
+            }
+            busy += next.since(self.now).as_secs_f64() * f64::from(u32::try_from(self.running.len()).expect("a few"));
+            self.now = next;
+            if next == ends {
+                let (_, attempt) = self.running.remove(0);
+                self.state.ended(ends, attempt, self.waits(), AttemptEnd::Completed);
+            }
             self.fill();
         }
         busy / (self.now.since(from).as_secs_f64() * f64::from(self.slots))
@@ -200,13 +225,79 @@ fn a_remembered_window_is_where_every_method_with_one_starts() {
         let hints = Hints { patience: Duration::from_secs(10), protections: Protections::default() };
         let mut state = CapacityState::new(Capacity::Standard { size: None }, entry.name, hints);
         assert_eq!(state.limit(at(0)), Some(8), "{}", entry.name);
-        state.remember(40);
-        assert_eq!((state.limit(at(0)), state.window()), (Some(40), Some(40)), "{}", entry.name);
+        assert_eq!(state.learned(at(0)), None, "{}: the window that every one starts from says nothing", entry.name);
+        assert!(state.remember(at(1), remembered(40, 7_200)), "{}", entry.name);
+        assert_eq!(state.limit(at(1)), Some(40), "{}", entry.name);
+        assert_eq!(state.learned(at(11)), Some(remembered(40, 7_210)), "{}: it ages", entry.name);
         // A told size is not forgotten for it.
         let mut told = CapacityState::new(Capacity::Standard { size: Some(3) }, entry.name, hints);
-        told.remember(40);
-        assert_eq!((told.limit(at(0)), told.window()), (Some(3), None));
+        assert!(!told.remember(at(0), remembered(40, 0)));
+        assert_eq!((told.limit(at(0)), told.learned(at(0))), (Some(3), None));
     }
+}
+
+#[test]
+fn what_is_old_or_known_better_is_not_remembered() {
+    let hints = Hints { patience: Duration::from_secs(10), protections: Protections::default() };
+    let mut state = CapacityState::new(Capacity::Standard { size: None }, "likelihood", hints);
+    assert!(!state.remember(at(0), remembered(40, 86_401)));
+    assert_eq!(state.limit(at(0)), Some(8));
+    assert!(state.remember(at(0), remembered(0, 86_400)), "a day is not too old");
+    assert_eq!(state.limit(at(0)), Some(1), "at least one");
+    assert!(!state.remember(at(0), remembered(40, 0)), "once");
+    assert_eq!(state.limit(at(0)), Some(1));
+    // A refusal is as good a reason to remember as a full window; an answer at an empty one is none.
+    let mut state = CapacityState::new(Capacity::Standard { size: None }, "likelihood", hints);
+    state.started(at(0), AttemptId(0), false);
+    state.ended(at(1), AttemptId(0), false, AttemptEnd::Completed);
+    assert_eq!(state.learned(at(1)), None);
+    state.started(at(1), AttemptId(1), false);
+    state.ended(at(2), AttemptId(1), false, AttemptEnd::Throttled { wait: None });
+    assert_eq!(state.learned(at(5)).map(|learned| learned.age), Some(Duration::from_secs(3)));
+}
+
+/// A restart under 1.2 times the load: the window is where it was from the first request on, and the slots are busy.
+#[test]
+fn a_restart_under_overload_starts_at_the_window_of_before() {
+    for law in [Law::Fixed, Law::Random] {
+        let mut before = Upstream::at_load("likelihood", 64, law, 1.2);
+        before.run(at(30));
+        let learned = before.state.learned(before.now).expect("a window at work");
+        assert!((64..=192).contains(&learned.learned.window), "{law:?}: {learned:?}");
+        assert_eq!((learned.learned.is_proven, learned.age < Duration::from_secs(1)), (true, true), "{law:?}");
+
+        let after = |remembered: Option<Remembered>| {
+            let mut upstream = Upstream::at_load("likelihood", 64, law, 1.2);
+            if let Some(remembered) = remembered {
+                assert!(upstream.state.remember(Instant::ZERO, remembered));
+            }
+            let busy = upstream.run(at(1));
+            (upstream.state.limit(upstream.now).expect("a window"), busy)
+        };
+        let ((fresh, idle), (restarted, busy)) = (after(None), after(Some(learned)));
+        assert!((64..=192).contains(&restarted), "{law:?}: {restarted}");
+        // The first work for all slots needs a sixth of a second to arrive.
+        assert!(busy > 0.85, "{law:?}: busy {busy}");
+        assert!(idle < busy - 0.1, "{law:?}: {idle} with nothing remembered, and a window of {fresh}");
+    }
+}
+
+/// What is remembered may be wrong by the time it is used: it is corrected like any other window.
+#[test]
+fn a_wrong_memory_is_corrected_in_either_direction() {
+    for law in [Law::Fixed, Law::Random] {
+        for (slots, window) in [(64_u32, 3_u32), (16, 400), (4, 60)] {
+            let mut upstream = Upstream::new("likelihood", slots, law);
+            assert!(upstream.state.remember(Instant::ZERO, remembered(window, 60)));
+            upstream.run(at(10));
+            let found = upstream.middle_window();
+            assert!((slots..=3 * slots + 1).contains(&found), "{law:?}, {slots} slots, {window}: {found}");
+        }
+    }
+}
+
+fn remembered(window: u32, age_s: u64) -> Remembered {
+    Remembered { learned: Learned { window, is_proven: true }, age: Duration::from_secs(age_s) }
 }
 
 /// Whatever happens in whatever order, a window is at least one, and the same happenings give the same window.

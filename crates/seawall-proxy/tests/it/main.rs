@@ -14,6 +14,7 @@ mod fallback;
 mod flights;
 mod golden;
 mod leaders;
+mod memory;
 mod observe;
 mod silence;
 mod stream_ends;

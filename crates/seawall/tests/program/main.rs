@@ -5,6 +5,7 @@ mod arguments;
 mod demo;
 mod drain;
 mod drill;
+mod memory;
 mod process;
 mod replay;
 mod sim;

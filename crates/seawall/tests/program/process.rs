@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -21,7 +22,9 @@ pub(crate) fn program(folder: &TempDir) -> Command {
 pub(crate) struct Serve {
     child: Child,
     lines: Receiver<String>,
-    folder: TempDir,
+    /// What it wrote on standard error until it served.
+    pub(crate) first_lines: Vec<String>,
+    pub(crate) folder: Arc<TempDir>,
     pub(crate) listen: SocketAddr,
     pub(crate) admin: SocketAddr,
     fleet: Option<SocketAddr>,
@@ -30,18 +33,23 @@ pub(crate) struct Serve {
 impl Serve {
     /// The demo, on free ports.
     pub(crate) fn demo() -> Self {
-        Self::start(tempfile::tempdir().expect("a temporary folder"), &[], "POST http://")
+        Self::start(Arc::new(tempfile::tempdir().expect("a temporary folder")), &[], "POST http://")
     }
 
     /// With a config file.
     pub(crate) fn with_config(config: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("seawall.toml"), config).expect("the config file is written");
-        Self::start(folder, &["--config", "seawall.toml"], "admin on http://")
+        Self::with_config_in(&Arc::new(folder))
+    }
+
+    /// With the config file that is in this folder.
+    pub(crate) fn with_config_in(folder: &Arc<TempDir>) -> Self {
+        Self::start(Arc::clone(folder), &["--config", "seawall.toml"], "admin on http://")
     }
 
     /// Starts the program and reads its banner up to `last_words`.
-    fn start(folder: TempDir, arguments: &[&str], last_words: &str) -> Self {
+    fn start(folder: Arc<TempDir>, arguments: &[&str], last_words: &str) -> Self {
         let mut child = program(&folder)
             .args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
             .args(arguments)
@@ -65,6 +73,7 @@ impl Serve {
             fleet: find("POST http://"),
             child,
             lines,
+            first_lines: seen,
             folder,
         }
     }

@@ -14,6 +14,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use tempfile::TempDir;
 
 /// Gives for each environment variable its name in lower case, with `secret-` in front.
 struct Names;
@@ -30,6 +31,8 @@ impl CredentialSource for Names {
 
 /// The access log, in the plane's folder.
 const LOG: &str = "access.log";
+/// The data folder, in the plane's folder.
+pub(crate) const DATA: &str = "data";
 
 /// A config's text, part by part.
 #[derive(Debug, Clone)]
@@ -86,11 +89,16 @@ impl Setup {
 
     /// Starts it.
     pub(crate) async fn start(self) -> Plane {
-        let folder = tempfile::tempdir().expect("a folder");
+        self.start_in(tempfile::tempdir().expect("a folder")).await
+    }
+
+    /// Starts it in a folder that something may be in already.
+    pub(crate) async fn start_in(self, folder: TempDir) -> Plane {
         let text = format!(
             "[server]\nlisten = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\naccess_log = \"{}\"\n\
-             allow_anonymous = {}\n{}\n{}",
+             data_dir = \"{}\"\nallow_anonymous = {}\n{}\n{}",
             folder.path().join(LOG).display(),
+            folder.path().join(DATA).display(),
             !self.tenants,
             self.server,
             self.text
@@ -114,7 +122,7 @@ pub(crate) struct Plane {
     pub(crate) admin: SocketAddr,
     /// Its state.
     pub(crate) app: Arc<App>,
-    folder: tempfile::TempDir,
+    folder: TempDir,
 }
 
 impl Plane {
@@ -172,6 +180,11 @@ impl Plane {
         read(self)
     }
 
+    /// Where its files are.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Polls until `reached`, which real events make true.
     pub(crate) async fn until(&self, what: &str, reached: impl Fn(&Self) -> bool) {
         in_time(what, async {
@@ -196,9 +209,12 @@ impl Plane {
 
     /// Drains it.
     pub(crate) async fn drain(self) -> Drained {
+        self.drain_keeping().await.0
+    }
+
+    /// Drains it and gives its folder back.
+    pub(crate) async fn drain_keeping(self) -> (Drained, TempDir) {
         let Self { running, folder, .. } = self;
-        let drained = in_time("drain", running.drain()).await;
-        drop(folder);
-        drained
+        (in_time("drain", running.drain()).await, folder)
     }
 }
