@@ -12,7 +12,7 @@ use crate::time::Duration;
 pub enum Protection {
     /// No more is sent to a deployment than it is found to do at once; the rest waits here.
     CapacityDiscovery,
-    /// After a throttle answer nothing is sent until its wait is over.
+    /// After a throttle answer, or one that says that nothing is left of a limit, nothing is sent until that is over.
     StatedWaits,
     /// Nobody waits for longer than a caller would.
     BoundedWait,

@@ -24,6 +24,7 @@ mod counters;
 mod errors;
 mod faults;
 mod host;
+mod limit;
 mod listen;
 mod metrics;
 mod options;
@@ -33,7 +34,7 @@ mod socket;
 
 use crate::clock::Clock;
 use admin::Admin;
-pub use options::{ErrorForm, FleetOptions, Pacing, Rejection, ServerOptions};
+pub use options::{ErrorForm, FleetOptions, Pacing, Rejection, RequestLimit, ServerOptions};
 pub use seawall_model::engine::{Departure, EngineSettings, Order};
 use server::Server;
 use std::collections::BTreeMap;

@@ -14,10 +14,12 @@
 //! | [`upstream`] | at which path of that upstream, and does its body need the model? |
 //! | [`sse`] | what has a stream told so far? |
 //! | [`usage`] | how many tokens did it cost? |
+//! | [`allowance`] | how much more does the upstream take before its limits? |
 //! | [`wait_hint`] | when does the upstream want to see us again? |
 //! | [`upstream_error`] | what does the upstream's answer mean? |
 //! | [`error_body`], [`models`] | our own answers, in the caller's dialect |
 
+pub mod allowance;
 pub mod body;
 pub mod client_signals;
 pub mod dialect;

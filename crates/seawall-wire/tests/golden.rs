@@ -5,7 +5,9 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test's helpers may fail the test")]
 
 use bytes::Bytes;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use seawall_core::capacity::{Allowance, Left};
+use seawall_wire::allowance::allowance;
 use seawall_wire::body::{peek, rewrite_model};
 use seawall_wire::dialect::Endpoint;
 use seawall_wire::sse::{SseScanner, StreamEnd, StreamFacts};
@@ -203,5 +205,32 @@ fn answers_tell_their_usage_and_their_meaning() {
         let mut tap = BodyTap::new();
         body.chunks(5).for_each(|chunk| tap.push(chunk));
         assert_eq!(tap.usage(), usage, "{name}");
+    }
+}
+
+#[test]
+fn heads_tell_what_is_left_of_limits() {
+    /// 2026-01-01 00:00:00 UTC.
+    const NEW_YEAR: Duration = Duration::from_hours(490_896);
+    let left = |remaining, limit, reset_ms: Option<u64>| {
+        let reset = reset_ms.map(Duration::from_millis);
+        Some(Left { remaining, limit, reset })
+    };
+    let said = |requests, tokens| Allowance { requests, tokens };
+    for (name, expected) in [
+        ("openai/chat_completions-limits", said(left(499, Some(500), Some(120)), left(29_976, Some(30_000), Some(48)))),
+        ("openai/chat_completions-limits-429", said(left(0, Some(3), Some(60_500)), None)),
+        ("azure/chat_completions-limits", said(left(79, None, None), left(61_353, None, None))),
+        ("azure/responses-limits-not-counted", said(None, None)),
+        ("anthropic/messages-limits", said(left(0, Some(50), Some(3_000)), left(38_000, Some(40_000), Some(3_000)))),
+    ] {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.headers"));
+        let text = std::fs::read_to_string(&file).unwrap();
+        let headers: HeaderMap = text
+            .lines()
+            .map(|line| line.split_once(": ").unwrap())
+            .map(|(name, value)| (name.parse::<HeaderName>().unwrap(), HeaderValue::from_str(value).unwrap()))
+            .collect();
+        assert_eq!(allowance(&headers, NEW_YEAR), expected, "{name}");
     }
 }

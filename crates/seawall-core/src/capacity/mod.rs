@@ -1,9 +1,9 @@
 //! How much a deployment may have in flight.
 //!
-//! Three bounds, the smallest wins: what the operator told; a stated or assumed wait after a throttle answer, during
-//! which nothing is sent; and the window of a [`Discovery`], which learns from what happens to attempts. A method is one
-//! file and one line in [`REGISTRY`]. Where a size is told there is nothing to discover: then it is the first of them,
-//! whatever the pool names.
+//! Three bounds, the smallest wins: what the operator told; a stated or assumed wait, during which nothing is sent, after
+//! a throttle answer or where an answer has said that nothing is left ([`Allowance`]); and the window of a [`Discovery`],
+//! which learns from what happens to attempts. A method is one file and one line in [`REGISTRY`]. Where a size is told
+//! there is nothing to discover: then it is the first of them, whatever the pool names.
 //!
 //! A window may err upwards: too small a one costs goodput in proportion, too large a one next to nothing until what is
 //! in flight takes about as long to complete as a caller waits.
@@ -14,6 +14,7 @@
 //! behind.
 
 mod aimd;
+mod allowance;
 mod ceiling;
 mod first_byte;
 mod hypotheses;
@@ -23,12 +24,15 @@ mod pace;
 mod silence;
 mod steps;
 
+pub use allowance::{Allowance, Left, Sent};
+
 use crate::classify::AttemptEnd;
 use crate::id::AttemptId;
 use crate::protection::{Protection, Protections};
 use crate::settings::Capacity;
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
+use allowance::Allowances;
 use core::fmt::Debug;
 
 /// The wait that is assumed after a throttle answer that states none.
@@ -191,8 +195,9 @@ pub struct CapacityState {
     told: Option<u32>,
     in_flight: u32,
     closed_until: Instant,
-    /// Whether a throttle answer closes it.
+    /// Whether a throttle answer, or one that says that nothing is left, closes it.
     keeps_waits: bool,
+    allowances: Allowances,
     /// The most in flight that is known to fit; `None` where it has never refused.
     known: Option<u32>,
     /// How old what is learned was at some time; `None`: nothing is learned yet.
@@ -211,7 +216,16 @@ impl CapacityState {
             Box::new(Unbounded)
         };
         let keeps_waits = hints.protections.has(Protection::StatedWaits);
-        Self { told, in_flight: 0, closed_until: Instant::ZERO, keeps_waits, known: None, learned_at: None, discovery }
+        Self {
+            told,
+            in_flight: 0,
+            closed_until: Instant::ZERO,
+            keeps_waits,
+            allowances: Allowances::default(),
+            known: None,
+            learned_at: None,
+            discovery,
+        }
     }
 
     /// Whether its size was told.
@@ -224,9 +238,13 @@ impl CapacityState {
         self.in_flight
     }
 
-    /// When its stated wait is over; in the past where there is none.
-    pub const fn closed_until(&self) -> Instant {
-        self.closed_until
+    /// When its stated wait is over, or something is left again; in the past where neither closes it.
+    pub fn closed_until(&self) -> Instant {
+        self.closed_with(self.in_flight)
+    }
+
+    fn closed_with(&self, in_flight: u32) -> Instant {
+        self.closed_until.max(self.allowances.opens_at(in_flight))
     }
 
     /// The bound on attempts in flight at `now`, where there is one.
@@ -241,7 +259,7 @@ impl CapacityState {
 
     /// Whether one more attempt might start now if `in_flight` were there.
     pub fn takes(&self, now: Instant, in_flight: u32) -> bool {
-        now >= self.closed_until && self.limit(now).is_none_or(|limit| in_flight < limit)
+        now >= self.closed_with(in_flight) && self.limit(now).is_none_or(|limit| in_flight < limit)
     }
 
     /// Whether so many in flight and one more are known to fit.
@@ -255,8 +273,9 @@ impl CapacityState {
     ///
     /// Always later than `now`.
     pub fn opens_at(&self, now: Instant) -> Option<Instant> {
-        if self.closed_until > now {
-            return Some(self.closed_until);
+        let closed_until = self.closed_until();
+        if closed_until > now {
+            return Some(closed_until);
         }
         let told_has_room = self.told.is_none_or(|told| self.in_flight < told);
         let window_is_full = self.discovery.limit(now).is_some_and(|limit| self.in_flight >= limit);
@@ -268,6 +287,25 @@ impl CapacityState {
     pub fn started(&mut self, now: Instant, attempt: AttemptId, waiting: bool) {
         self.in_flight += 1;
         self.discovery.started(self.moment(now, waiting), attempt);
+    }
+
+    /// Counts what an attempt that started takes of the upstream's limits. `tokens`: what it is thought to need; only asked
+    /// where they are limited. What is returned goes with the attempt.
+    pub fn counts(&mut self, now: Instant, tokens: impl FnOnce() -> u64) -> Sent {
+        self.allowances.send(now, tokens)
+    }
+
+    /// The answer to the attempt that was counted as `sent` says how much is left. Whether that is heeded.
+    pub fn allows(&mut self, now: Instant, sent: Sent, allowance: Allowance) -> bool {
+        if self.keeps_waits {
+            self.allowances.tell(now, sent, allowance);
+        }
+        self.keeps_waits
+    }
+
+    /// The attempt that was counted as `sent` was served.
+    pub fn served(&mut self, now: Instant, sent: Sent) {
+        self.allowances.serve(now, sent);
     }
 
     /// The answer of an attempt began.
@@ -293,6 +331,9 @@ impl CapacityState {
             && self.keeps_waits
         {
             self.closed_until = self.closed_until.max(now + wait.unwrap_or(UNSTATED_WAIT));
+            if wait.is_some() {
+                self.allowances.forget();
+            }
         }
         self.discovery.ended(self.moment(now, waiting), attempt, Ending::from(end));
     }

@@ -40,6 +40,11 @@ impl Account {
         ledger.expected(tenant, &self.demand)
     }
 
+    /// Tokens that the next attempt is thought to need, input and output together.
+    pub(super) fn expected_tokens(&self, tenant: TenantId, ledger: &Ledger) -> u64 {
+        self.demand.input_tokens.saturating_add(ledger.expected_output(tenant, &self.demand))
+    }
+
     /// What the attempts that have ended have cost.
     pub(super) const fn settled(&self) -> Cost {
         self.settled

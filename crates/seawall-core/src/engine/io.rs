@@ -1,6 +1,7 @@
 //! What goes into the engine and what comes out.
 
 use crate::advice::Form;
+use crate::capacity::Allowance;
 use crate::classify::AttemptEnd;
 use crate::cost::{Cost, Demand, Used};
 use crate::id::{DeploymentId, PoolId, RequestId, TenantId};
@@ -57,6 +58,9 @@ pub enum Input {
     Mirrored(Arrival, DeploymentId),
     /// The attempt of this flight with this number got an answer that is being relayed: there is no further one.
     AttemptHeaders(RequestId, u32),
+    /// The answer to the attempt of this flight with this number says how much its deployment takes before its limits.
+    /// Comes before what else is said of the answer.
+    Allowance(RequestId, u32, Allowance),
     /// The attempt of this flight with this number has used so much until now. The last word before its end is what it
     /// is settled with; without one the estimate stands.
     Used(RequestId, u32, Used),

@@ -2,6 +2,7 @@
 
 use super::route::{Eligibility, Room, Routed};
 use super::{Deadline, Engine, Live, Phase, Plan};
+use crate::capacity::Allowance;
 use crate::id::{PoolId, RequestId};
 use crate::outcome::Outcome;
 use crate::permit::Payment;
@@ -39,6 +40,15 @@ impl Engine {
         let expires = live.place.due - pool.least_left(live.place.bound);
         self.await_expiry(now, request, expires);
         self.wake(now, live.pool, false);
+    }
+
+    /// An answer says how much its deployment takes before its limits: that may be less than was thought, or more.
+    pub(super) fn note_allowance(&mut self, now: Instant, request: RequestId, number: u32, allowance: Allowance) {
+        let Some(live) = self.requests.get(&request).filter(|live| live.attempts == number) else { return };
+        let (Phase::Running { member, sent, .. }, id) = (live.phase, live.pool) else { return };
+        if self.pools[id.index()].members[member].capacity.allows(now, sent, allowance) {
+            self.serve_line(now, id);
+        }
     }
 
     pub(super) fn await_expiry(&mut self, now: Instant, request: RequestId, expires: Instant) {

@@ -3,6 +3,7 @@
 use super::account::Account;
 use super::io::{Identity, Verdict};
 use super::observe::Shadow;
+use crate::capacity::Sent;
 use crate::id::{AttemptId, DeploymentId, PoolId, TenantId};
 use crate::past::Entry;
 use crate::permit::Payment;
@@ -111,5 +112,5 @@ impl Plan {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Phase {
     Waiting { since: Instant, expires: Instant },
-    Running { member: usize, attempt: AttemptId, started: Instant, on_trial: bool, relaying: bool },
+    Running { member: usize, attempt: AttemptId, sent: Sent, started: Instant, on_trial: bool, relaying: bool },
 }

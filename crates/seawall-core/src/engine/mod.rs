@@ -8,7 +8,8 @@
 //! number of requests that this input lets go.
 //!
 //! For each [`Output::Dispatch`] the host makes exactly one attempt, says [`Input::AttemptHeaders`] when it begins to
-//! relay an answer, [`Input::Used`] where it knows what the attempt has used, and exactly one of
+//! relay an answer, [`Input::Allowance`] before that or the end where the answer's head says how much is left,
+//! [`Input::Used`] where it knows what the attempt has used, and exactly one of
 //! [`Input::AttemptEnded`] and [`Input::ClientGone`] when it is over. Every arrival ends in exactly one
 //! [`Output::Respond`]. Inputs about a request that has ended are ignored: the two sides may cross.
 
@@ -161,6 +162,7 @@ impl Engine {
             Input::Mirrored(arrival, sent_to) => self.admit(now, &arrival, Some(sent_to)),
             Input::AttemptHeaders(request, number) => self.headers(now, request, number),
             Input::Used(request, number, used) => self.note_used(request, number, used),
+            Input::Allowance(request, number, allowance) => self.note_allowance(now, request, number, allowance),
             Input::AttemptEnded(request, number, end) => self.attempt_ended(now, request, number, end),
             Input::ClientGone(request) => self.client_gone(now, request),
             Input::Sealed(flight) => self.seal(now, flight),
@@ -326,12 +328,14 @@ impl Engine {
         live.account.begin(live.tenant, pool, member);
         let state = &mut pool.members[member];
         state.capacity.started(now, attempt, waiting);
+        let tokens = || live.account.expected_tokens(live.tenant, &pool.ledger);
+        let sent = state.capacity.counts(now, tokens);
         if on_trial {
             state.health.probe_started(now);
         }
         live.attempts += 1;
         live.last = Some(state.id);
-        live.phase = Phase::Running { member, attempt, started: now, on_trial, relaying: false };
+        live.phase = Phase::Running { member, attempt, sent, started: now, on_trial, relaying: false };
         self.outputs.push_back(Output::Dispatch(Dispatch {
             permit: AttemptPermit::mint(request, attempt, state.id, payment, live.attempts),
             timeouts: pool.settings.timeouts,
@@ -342,7 +346,7 @@ impl Engine {
 
     fn headers(&mut self, now: Instant, request: RequestId, number: u32) {
         let Some(live) = self.requests.get_mut(&request).filter(|live| live.attempts == number) else { return };
-        if let Phase::Running { member, attempt, started, relaying, on_trial } = &mut live.phase
+        if let Phase::Running { member, attempt, started, relaying, on_trial, .. } = &mut live.phase
             && !*relaying
         {
             *relaying = true;
@@ -395,9 +399,13 @@ impl Engine {
 
     fn observe(&mut self, now: Instant, live: &Live, member: usize, on_trial: bool, end: AttemptEnd) {
         let pool = &mut self.pools[live.pool.index()];
-        if let Phase::Running { attempt, .. } = live.phase {
+        if let Phase::Running { attempt, sent, .. } = live.phase {
             let waiting = pool.waits_for(member);
-            pool.members[member].capacity.ended(now, attempt, waiting, end);
+            let capacity = &mut pool.members[member].capacity;
+            capacity.ended(now, attempt, waiting, end);
+            if end == AttemptEnd::Completed {
+                capacity.served(now, sent);
+            }
         }
         if let Some(notice) = pool.observe(now, member, end, on_trial, &mut self.random) {
             self.outputs.push_back(Output::Notice(notice));

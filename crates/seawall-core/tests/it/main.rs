@@ -10,6 +10,7 @@ mod fallback;
 mod flights;
 mod interleavings;
 mod life;
+mod limits;
 mod line;
 mod observe;
 mod properties;

@@ -4,6 +4,7 @@ use seawall_model::engine::EngineSettings;
 use secrecy::SecretString;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 /// A fleet: its address, its servers, its seed.
 #[derive(Debug)]
@@ -68,6 +69,8 @@ pub struct ServerOptions {
     pub only_listed_models: bool,
     /// Length of an embedding, where the request does not say it.
     pub embedding_dimensions: u32,
+    /// How many requests it takes over time; `None`: any number.
+    pub limit: Option<RequestLimit>,
 }
 
 impl ServerOptions {
@@ -83,6 +86,7 @@ impl ServerOptions {
             models: vec!["demo-chat".to_owned(), "demo-embed".to_owned()],
             only_listed_models: false,
             embedding_dimensions: 256,
+            limit: None,
         }
     }
 
@@ -96,6 +100,18 @@ impl ServerOptions {
         let settings = EngineSettings::fixed(slots, u64::from(service_ms) * 1_000_000);
         Self { pacing: Pacing::Engine(settings), ..Self::new(name, name) }
     }
+}
+
+/// A limit on requests over time: so many at once, and all of them again after `per`, evenly. What is beyond it is
+/// refused in the dress of a full queue.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct RequestLimit {
+    /// How many; 0 counts as 1.
+    pub requests: u32,
+    /// How long an empty bucket takes to fill.
+    pub per: Duration,
+    /// Whether each answer tells what is left, in OpenAI's `x-ratelimit-*-requests`.
+    pub is_told: bool,
 }
 
 /// How time passes in a server.

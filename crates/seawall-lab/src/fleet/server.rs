@@ -6,6 +6,7 @@ use super::counters::{Attempts, Counters};
 use super::errors::{ApiError, EVENT_STREAM, json_response, refusal, text_response};
 use super::faults::{Faults, Patch, ResetPoint};
 use super::host::{EngineHost, Ticket};
+use super::limit::Bucket;
 use super::metrics;
 use super::options::{Pacing, Rejection, ServerOptions};
 use super::request::{Ask, Dialect, Draw, Operation, Route, draw, fingerprint};
@@ -42,6 +43,7 @@ pub(super) struct Server {
     pub(super) attempts: Arc<Mutex<Attempts>>,
     /// The engine's speed without faults, in millionths of its settings'.
     speed_ppm: AtomicU32,
+    pub(super) bucket: Option<Bucket>,
     /// Requests so far: makes ids differ and chooses which requests fail.
     number: AtomicU64,
 }
@@ -65,6 +67,7 @@ impl Server {
         };
         Self {
             index,
+            bucket: options.limit.map(Bucket::new),
             options,
             seed,
             clock,
@@ -131,7 +134,7 @@ impl Server {
             Some(route) if request.method() != Method::POST => {
                 ApiError::new(405, "This path takes POST only.").response(route.dialect, &request_id)
             }
-            Some(route) => self.infer(&route, request, connection, &request_id).await?,
+            Some(route) => self.infer_within_limit(&route, request, connection, &request_id).await?,
         };
         let headers = response.headers_mut();
         if let Ok(value) = HeaderValue::from_str(&request_id) {
@@ -170,7 +173,7 @@ impl Server {
     }
 
     /// Counts and answers an inference request. The error cuts the connection.
-    async fn infer(
+    pub(super) async fn infer(
         self: &Arc<Self>,
         route: &Route,
         request: Request<Incoming>,
@@ -376,7 +379,7 @@ pub(super) struct Visit {
 }
 
 impl Visit {
-    fn new(server: Arc<Server>, connection: Option<Arc<Resettable>>, request_id: &str) -> Self {
+    pub(super) fn new(server: Arc<Server>, connection: Option<Arc<Resettable>>, request_id: &str) -> Self {
         let number = {
             let mut counters = lock(&server.counters);
             counters.requests += 1;
@@ -422,7 +425,7 @@ impl Visit {
         }
     }
 
-    fn ended(mut self, response: Response<FleetBody>) -> Response<FleetBody> {
+    pub(super) fn ended(mut self, response: Response<FleetBody>) -> Response<FleetBody> {
         self.count_status(response.status().as_str());
         self.done();
         response

@@ -162,7 +162,8 @@ impl Flight {
 
     fn begin(&self, app: &App, state: &mut State, begun: Begun) {
         let Begun { deployment, attempts, .. } = begun;
-        app.driver.tell(Input::AttemptHeaders(self.id, attempts));
+        let allowance = work::allowance(self.id, attempts, &begun.answer.headers);
+        app.driver.tell_all(allowance.into_iter().chain([Input::AttemptHeaders(self.id, attempts)]));
         let mut answer = begun.answer;
         let head = Head {
             status: answer.status,

@@ -2,10 +2,12 @@
 
 use super::mail::{Made, Mail};
 use crate::app::App;
+use crate::clock::unix_time;
 use crate::gate::Inference;
 use crate::outgoing::outgoing;
 use crate::upstream::Upstream;
 use crate::upstream::attempt::{Answer, attempt};
+use http::HeaderMap;
 use http::request::Parts;
 use seawall_core::engine::Input;
 use seawall_core::id::{DeploymentId, RequestId};
@@ -55,9 +57,16 @@ pub async fn work(
             Err(failed) => failed,
         };
         let end = failed.end;
+        let allowance = failed.answered.as_ref().and_then(|answered| allowance(flight, attempts, &answered.1));
         app.metrics.attempt(made, end);
         // Whoever is told that it failed looks for the words at once.
         mail.failed(failed);
-        app.driver.tell(Input::AttemptEnded(flight, attempts, end));
+        app.driver.tell_all(allowance.into_iter().chain([Input::AttemptEnded(flight, attempts, end)]));
     }
+}
+
+/// What the head of an answer says of how much its upstream takes before its limits, where it says that.
+pub fn allowance(flight: RequestId, attempts: u32, headers: &HeaderMap) -> Option<Input> {
+    let allowance = seawall_wire::allowance::allowance(headers, unix_time());
+    (!allowance.is_empty()).then_some(Input::Allowance(flight, attempts, allowance))
 }

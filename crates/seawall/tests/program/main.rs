@@ -5,6 +5,7 @@ mod arguments;
 mod demo;
 mod drain;
 mod drill;
+mod limits;
 mod memory;
 mod process;
 mod replay;

@@ -26,8 +26,9 @@ pub const REGISTRIES: &[Registry] = &[
     Registry {
         folder: "crates/seawall-core/src/capacity",
         file: "crates/seawall-core/src/capacity/mod.rs",
-        // What happened, and what it says about the slots: for the methods with a window.
+        // What happened, and what it says about the slots: for the methods with a window. And what stands beside them.
         shared: &[
+            "crates/seawall-core/src/capacity/allowance.rs",
             "crates/seawall-core/src/capacity/pace.rs",
             "crates/seawall-core/src/capacity/hypotheses.rs",
             "crates/seawall-core/src/capacity/silence.rs",
