@@ -150,6 +150,8 @@ pub struct UpstreamConfig {
     pub credential: Credential,
     /// Certificates of the private CA to trust there, in PEM, instead of the system's; only with https.
     pub ca_pem: Option<String>,
+    /// The path of the page on which the server tells how much it has to do; `None`: it is not asked.
+    pub metrics_path: Option<String>,
 }
 
 /// How Seawall identifies itself at an upstream. `Debug` shows no secret.

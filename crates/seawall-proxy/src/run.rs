@@ -13,6 +13,7 @@ use crate::metrics::Metrics;
 use crate::notices::Notices;
 use crate::server::{self, Connections, ServerLimits};
 use crate::upstream::credential::{CredentialError, Credentials, IdentityEnvironment, Surroundings, Timing};
+use crate::upstream::poll;
 use crate::upstream::pool::ConnectionPool;
 use crate::upstream::tls::{self, Connectors, TlsError};
 use crate::upstream::{MAX_CONNECTIONS, Upstream};
@@ -124,6 +125,7 @@ pub async fn start(config: Config, token: AdminToken, identity: IdentityEnvironm
         config,
     });
     spawn_background(&app, &background);
+    poll::spawn(&app, seed, &background);
     spawn_memory(&memory, &app.driver, &background);
     let limits =
         ServerLimits { max_connections: server.max_connections as usize, header_timeout: server.header_timeout };

@@ -15,6 +15,7 @@
 //! | [`sse`] | what has a stream told so far? |
 //! | [`usage`] | how many tokens did it cost? |
 //! | [`allowance`] | how much more does the upstream take before its limits? |
+//! | [`engine_metrics`] | how much has the upstream to do? |
 //! | [`wait_hint`] | when does the upstream want to see us again? |
 //! | [`upstream_error`] | what does the upstream's answer mean? |
 //! | [`error_body`], [`models`] | our own answers, in the caller's dialect |
@@ -23,6 +24,7 @@ pub mod allowance;
 pub mod body;
 pub mod client_signals;
 pub mod dialect;
+pub mod engine_metrics;
 pub mod error_body;
 pub mod fingerprint;
 pub mod headers;

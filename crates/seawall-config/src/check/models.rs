@@ -159,6 +159,11 @@ fn upstream(model: &Model, raw: &Deployment, node: &Node, context: &mut Context<
     let endpoint = raw.url.as_deref().and_then(|url| Endpoint::parse(url).ok());
     let is_plain = endpoint.as_ref().is_some_and(|endpoint| endpoint.scheme() == Scheme::Http);
     let ca_pem = raw.ca_file.as_deref().and_then(|path| certificates(path, is_plain, node, context));
+    if let Some(path) = raw.metrics_path.as_deref().filter(|path| !is_path(path)) {
+        let message = format!("{} is no path", shown(path));
+        let remedy = "write the part of the page's address behind host and port: `metrics_path = \"/metrics\"`";
+        context.report.at(node.get_or_self("metrics_path"), message, remedy);
+    }
     let own_name = model.name.clone().filter(|name| name != CATCH_ALL);
     Some(UpstreamConfig {
         endpoint: with_base_path(endpoint?, dialect),
@@ -167,7 +172,12 @@ fn upstream(model: &Model, raw: &Deployment, node: &Node, context: &mut Context<
         api_version: raw.api_version.clone(),
         credential,
         ca_pem,
+        metrics_path: raw.metrics_path.clone(),
     })
+}
+
+fn is_path(text: &str) -> bool {
+    text.starts_with('/') && text.parse::<http::uri::PathAndQuery>().is_ok()
 }
 
 /// The base path as [`Endpoint::base_path`] promises it, whichever of the usual forms was written.

@@ -130,6 +130,12 @@ pub(crate) struct Deployment {
     #[serde(default)]
     #[schemars(range(max = 100))]
     pub(crate) priority: u32,
+    /// The path of its metrics page, for a server of your own that is vLLM or SGLang: `/metrics` on both, where SGLang is
+    /// started with `--enable-metrics`. Seawall reads it once a second and sends no more than the server works on, and a
+    /// small reserve, while the server keeps requests waiting. The page is asked for at the host and port of `url`,
+    /// without a credential. If it is not set, nothing is asked for.
+    #[schemars(example = &"/metrics")]
+    pub(crate) metrics_path: Option<String>,
     /// How Seawall identifies itself there. If it is not set, it does not; a client's own key is never passed on.
     pub(crate) credential: Option<Credential>,
     /// Certificates of a private CA in PEM, trusted for this deployment instead of the system's; only with https.

@@ -280,6 +280,13 @@ fn settings_that_exclude_each_other() {
             "`api_version` means nothing",
             "dialect = \"azure\"",
         ),
+        (
+            "dialect = \"openai\"",
+            "metrics_path = \"http://host/metrics\"",
+            16,
+            "is no path",
+            "metrics_path = \"/metrics\"",
+        ),
         ("{ env = \"UP\" }", "{ managed_identity = {} }", 20, "only work with Azure", "dialect = \"azure\""),
         (
             "boundary = \"eu\"\n",

@@ -71,6 +71,7 @@ name = "*"
 [[models.deployments]]
 name = "any"
 url = "http://127.0.0.1:8000"
+metrics_path = "/metrics"
 
 [[tenants]]
 name = "search"
@@ -160,6 +161,7 @@ fn upstreams_say_how_they_are_reached() {
     assert_eq!(key.expose_secret(), "upstream-secret-1");
     assert_eq!((any.model.as_deref(), any.endpoint.to_string().as_str()), (None, "http://127.0.0.1:8000/v1"));
     assert!(matches!(any.credential, Credential::None));
+    assert_eq!([paid, any].map(|upstream| upstream.metrics_path.as_deref()), [None, Some("/metrics")]);
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! How much a deployment may have in flight.
 //!
-//! Three bounds, the smallest wins: what the operator told; a stated or assumed wait, during which nothing is sent, after
-//! a throttle answer or where an answer has said that nothing is left ([`Allowance`]); and the window of a [`Discovery`],
-//! which learns from what happens to attempts. A method is one file and one line in [`REGISTRY`]. Where a size is told
+//! Four bounds, the smallest wins: what the operator told; a stated or assumed wait, during which nothing is sent, after
+//! a throttle answer or where an answer has said that nothing is left ([`Allowance`]); a ceiling where the server itself
+//! says that it keeps requests waiting ([`ServerLoad`]); and the window of a [`Discovery`], which learns from what happens
+//! to attempts. A method is one file and one line in [`REGISTRY`]. Where a size is told
 //! there is nothing to discover: then it is the first of them, whatever the pool names.
 //!
 //! A window may err upwards: too small a one costs goodput in proportion, too large a one next to nothing until what is
@@ -21,10 +22,12 @@ mod hypotheses;
 mod likelihood;
 mod order;
 mod pace;
+mod server_line;
 mod silence;
 mod steps;
 
 pub use allowance::{Allowance, Left, Sent};
+pub use server_line::ServerLoad;
 
 use crate::classify::AttemptEnd;
 use crate::id::AttemptId;
@@ -34,6 +37,7 @@ use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use allowance::Allowances;
 use core::fmt::Debug;
+use server_line::ServerLine;
 
 /// The wait that is assumed after a throttle answer that states none.
 pub const UNSTATED_WAIT: Duration = Duration::from_millis(100);
@@ -202,6 +206,8 @@ pub struct CapacityState {
     known: Option<u32>,
     /// How old what is learned was at some time; `None`: nothing is learned yet.
     learned_at: Option<(Instant, Duration)>,
+    /// `None` where nothing is to be found out.
+    line: Option<ServerLine>,
     discovery: Box<dyn Discovery>,
 }
 
@@ -210,11 +216,9 @@ impl CapacityState {
     pub fn new(capacity: Capacity, discovery: &str, hints: Hints) -> Self {
         let told = capacity.size();
         let chosen = if told.is_some() { by_name("ceiling") } else { by_name(discovery) };
-        let discovery: Box<dyn Discovery> = if hints.protections.has(Protection::CapacityDiscovery) {
-            (chosen.unwrap_or(&REGISTRY[0]).make)(hints)
-        } else {
-            Box::new(Unbounded)
-        };
+        let is_on = hints.protections.has(Protection::CapacityDiscovery);
+        let discovery: Box<dyn Discovery> =
+            if is_on { (chosen.unwrap_or(&REGISTRY[0]).make)(hints) } else { Box::new(Unbounded) };
         let keeps_waits = hints.protections.has(Protection::StatedWaits);
         Self {
             told,
@@ -224,6 +228,7 @@ impl CapacityState {
             allowances: Allowances::default(),
             known: None,
             learned_at: None,
+            line: is_on.then(ServerLine::default),
             discovery,
         }
     }
@@ -249,7 +254,8 @@ impl CapacityState {
 
     /// The bound on attempts in flight at `now`, where there is one.
     pub fn limit(&self, now: Instant) -> Option<u32> {
-        self.told.into_iter().chain(self.discovery.limit(now)).min()
+        let line = self.line.and_then(|line| line.limit(now));
+        [self.told, self.discovery.limit(now), line].into_iter().flatten().min()
     }
 
     /// Whether one more attempt may start now.
@@ -279,8 +285,10 @@ impl CapacityState {
         }
         let told_has_room = self.told.is_none_or(|told| self.in_flight < told);
         let window_is_full = self.discovery.limit(now).is_some_and(|limit| self.in_flight >= limit);
-        let rises_at = self.discovery.rises_at(now).filter(|_| told_has_room && window_is_full)?;
-        (rises_at > now).then_some(rises_at)
+        let rises_at = self.discovery.rises_at(now).filter(|_| window_is_full);
+        let line = self.line.filter(|line| line.limit(now).is_some_and(|limit| self.in_flight >= limit));
+        let times = [rises_at, line.and_then(|line| line.ends_at(now))].into_iter().flatten();
+        times.filter(|at| *at > now && told_has_room).min()
     }
 
     /// An attempt started. `waiting`: whether work still waits that could go here.
@@ -306,6 +314,14 @@ impl CapacityState {
     /// The attempt that was counted as `sent` was served.
     pub fn served(&mut self, now: Instant, sent: Sent) {
         self.allowances.serve(now, sent);
+    }
+
+    /// The server itself says how much it has to do.
+    pub fn tells(&mut self, now: Instant, load: ServerLoad) {
+        let limit = self.told.into_iter().chain(self.discovery.limit(now)).min();
+        if let Some(line) = &mut self.line {
+            line.tell(now, load, self.in_flight, limit);
+        }
     }
 
     /// The answer of an attempt began.

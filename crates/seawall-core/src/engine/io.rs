@@ -1,7 +1,7 @@
 //! What goes into the engine and what comes out.
 
 use crate::advice::Form;
-use crate::capacity::Allowance;
+use crate::capacity::{Allowance, ServerLoad};
 use crate::classify::AttemptEnd;
 use crate::cost::{Cost, Demand, Used};
 use crate::id::{DeploymentId, PoolId, RequestId, TenantId};
@@ -70,6 +70,8 @@ pub enum Input {
     /// The client of this request left. Where the request has no identity, the host has already ended the attempt, if there
     /// was one; else it goes on until it ends or [`Output::Cancel`] comes.
     ClientGone(RequestId),
+    /// The server of this deployment says how much it has to do.
+    ServerLoad(DeploymentId, ServerLoad),
     /// The answer of this flight is longer than what the host keeps of one: nobody can join any more.
     Sealed(RequestId),
     /// From here on this is enforced, or only observed: what arrives, and what waits for its first attempt. An id that is

@@ -2,8 +2,8 @@
 
 use super::route::{Eligibility, Room, Routed};
 use super::{Deadline, Engine, Live, Phase, Plan};
-use crate::capacity::Allowance;
-use crate::id::{PoolId, RequestId};
+use crate::capacity::{Allowance, ServerLoad};
+use crate::id::{DeploymentId, PoolId, RequestId};
 use crate::outcome::Outcome;
 use crate::permit::Payment;
 use crate::queue::{Bound, Lane, Turn};
@@ -47,6 +47,19 @@ impl Engine {
         let Some(live) = self.requests.get(&request).filter(|live| live.attempts == number) else { return };
         let (Phase::Running { member, sent, .. }, id) = (live.phase, live.pool) else { return };
         if self.pools[id.index()].members[member].capacity.allows(now, sent, allowance) {
+            self.serve_line(now, id);
+        }
+    }
+
+    /// A server says how much it has to do. One that is not in the settings is ignored.
+    pub(super) fn note_server_load(&mut self, now: Instant, deployment: DeploymentId, load: ServerLoad) {
+        let mut pools = self.pools.iter_mut().enumerate();
+        let found = pools.find_map(|(index, pool)| {
+            let member = pool.members.iter_mut().find(|member| member.id == deployment)?;
+            member.capacity.tells(now, load);
+            Some(PoolId::from_index(index))
+        });
+        if let Some(id) = found {
             self.serve_line(now, id);
         }
     }

@@ -165,6 +165,7 @@ impl Engine {
             Input::Allowance(request, number, allowance) => self.note_allowance(now, request, number, allowance),
             Input::AttemptEnded(request, number, end) => self.attempt_ended(now, request, number, end),
             Input::ClientGone(request) => self.client_gone(now, request),
+            Input::ServerLoad(deployment, load) => self.note_server_load(now, deployment, load),
             Input::Sealed(flight) => self.seal(now, flight),
             Input::Switch(scope, mode) => self.switch(now, scope, mode),
             Input::Drain => self.draining = true,

@@ -1,9 +1,9 @@
-//! What upstreams say is left of their limits.
+//! What upstreams say is left of their limits, and how much they have to do.
 
 use crate::world::{at, equal, millis, request};
 use seawall_core::Engine;
 use seawall_core::advice::Form;
-use seawall_core::capacity::{Allowance, Left};
+use seawall_core::capacity::{Allowance, Left, ServerLoad};
 use seawall_core::classify::AttemptEnd;
 use seawall_core::cost::Demand;
 use seawall_core::engine::{Arrival, Input, Output, Respond};
@@ -196,4 +196,33 @@ fn a_healthy_upstream_is_not_shut_off_by_what_it_says() {
     }
     // It is asked again after a second.
     assert!(served >= 110, "{served} of 120");
+}
+
+#[test]
+fn a_server_that_keeps_requests_waiting_gets_no_more_until_it_is_silent() {
+    let mut host = Host::new(&equal(1));
+    host.arrive(0, 1..=10);
+    let limit = |host: &Host, millis| host.engine.view(at(millis))[0].deployments[0].limit;
+    let load = Input::ServerLoad(DeploymentId::from_index(0), ServerLoad { running: 4, waiting: 6 });
+    host.tell(1_000, load);
+    assert_eq!(limit(&host, 1_000), None);
+    host.tell(2_000, load);
+    assert_eq!(limit(&host, 2_000), Some(5));
+    host.arrive(2_000, [11]);
+    assert_eq!((host.sent().len(), host.engine.next_deadline()), (10, Some(at(6_000))));
+    for id in 1..=5 {
+        host.ends(2_500, id, AttemptEnd::Completed);
+    }
+    assert_eq!(host.sent().len(), 10, "five are there, and five is the ceiling");
+    host.tell(6_000, Input::Tick);
+    assert_eq!((host.sent().len(), limit(&host, 6_000)), (11, None));
+    // One that nobody knows, and a pool in which nothing is to be found out.
+    host.tell(7_000, Input::ServerLoad(DeploymentId::from_index(9), ServerLoad { running: 4, waiting: 6 }));
+    let mut off = equal(1);
+    off.pools[0].protections = off.pools[0].protections.without(Protection::CapacityDiscovery);
+    let mut host = Host::new(&off);
+    host.arrive(0, 1..=10);
+    host.tell(1_000, load);
+    host.tell(2_000, load);
+    assert_eq!(limit(&host, 2_000), None);
 }

@@ -398,7 +398,7 @@ fn failure(upstream: &Upstream, verdict: Verdict, status: StatusCode, headers: H
 }
 
 /// The time in `Keep-Alive: timeout=N`; zero where the upstream says `Connection: close`.
-fn stated_keep_alive(headers: &HeaderMap) -> Option<Duration> {
+pub(super) fn stated_keep_alive(headers: &HeaderMap) -> Option<Duration> {
     if headers.get(CONNECTION).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close")) {
         return Some(Duration::ZERO);
     }

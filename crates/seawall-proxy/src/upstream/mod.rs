@@ -2,6 +2,7 @@
 
 pub mod attempt;
 pub mod credential;
+pub mod poll;
 pub mod pool;
 pub mod tls;
 

@@ -16,6 +16,7 @@ mod golden;
 mod leaders;
 mod memory;
 mod observe;
+mod polls;
 mod silence;
 mod stream_ends;
 mod streams;

@@ -7,6 +7,7 @@ mod drain;
 mod drill;
 mod limits;
 mod memory;
+mod metrics_page;
 mod process;
 mod replay;
 mod sim;

@@ -29,6 +29,7 @@ pub const REGISTRIES: &[Registry] = &[
         // What happened, and what it says about the slots: for the methods with a window. And what stands beside them.
         shared: &[
             "crates/seawall-core/src/capacity/allowance.rs",
+            "crates/seawall-core/src/capacity/server_line.rs",
             "crates/seawall-core/src/capacity/pace.rs",
             "crates/seawall-core/src/capacity/hypotheses.rs",
             "crates/seawall-core/src/capacity/silence.rs",
