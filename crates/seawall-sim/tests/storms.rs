@@ -140,6 +140,19 @@ fn bought(cell: Cell, protection: Protection) -> [f64; 4] {
     [0, 1, 2, 3].map(|index| with[index] - without[index])
 }
 
+/// Where all fail at once the fault is before them. No freeze of health is needed for it: nobody is left out afterwards.
+#[test]
+fn a_fault_of_all_leaves_nobody_out() {
+    for (storm, load, clients) in
+        [(Storm::A, 50, Clients::Mixed), (Storm::A, 95, Clients::Sdk), (Storm::B, 80, Clients::Immediate)]
+    {
+        let runs =
+            [1, 2].map(|seed| run(cell("5-of-5-errors", Law::Fixed, storm, load, clients), Router::default(), seed));
+        let row = Row::of(bench(storm, load), Router::default(), &runs, None);
+        assert!(row.recovery_seconds <= 3.0, "{storm:?} {load}: {row:?}");
+    }
+}
+
 /// What buys nothing anywhere would have to go.
 #[test]
 fn each_protection_buys_something_somewhere() {

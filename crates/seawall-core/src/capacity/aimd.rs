@@ -99,7 +99,7 @@ impl Discovery for Aimd {
         let Some((sent, load)) = self.flying.remove(&attempt) else { return };
         match how {
             Ending::Completed => {
-                self.roof.answer(sent);
+                self.roof.answer(moment.now, sent, moment.waiting);
                 self.completed(moment, sent, load);
             }
             Ending::Throttled => self.window = self.window.min(self.roof.refuse(moment.now, moment.in_flight)),

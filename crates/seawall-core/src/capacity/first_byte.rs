@@ -92,7 +92,7 @@ impl Discovery for FirstByte {
         self.answering -= u32::from(first.is_some());
         match how {
             Ending::Completed => {
-                self.roof.answer(sent);
+                self.roof.answer(moment.now, sent, moment.waiting);
                 let answer = first.map_or(0.0, |first| seconds(moment.now.since(first)));
                 let streamed = answer > STREAMS * seconds(moment.now.since(sent));
                 let most = i64::from(RECENT);

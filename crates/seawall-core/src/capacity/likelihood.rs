@@ -12,8 +12,8 @@
 //! believed for a while where they ask for more, and half of the window and half as much again are tried by the rate.
 //!
 //! At start: eight, and more with time as long as nothing ends ([`Silence`]). A refusal bounds the window for ten seconds
-//! and longer ([`Roof`]). A brown-out that only slows the service leaves the number of slots, and so the window, as they
-//! are.
+//! and longer; the bound rises with what is answered below it ([`Roof`]). A brown-out that only slows the service leaves
+//! the number of slots, and so the window, as they are.
 
 use super::hypotheses::{Belief, Hypotheses, LARGEST, Line};
 use super::pace::{Pace, Roof, number, seconds, whole};
@@ -407,7 +407,11 @@ impl Discovery for Likelihood {
                 if !is_judged && stretched > self.window {
                     self.set_window(now, stretched);
                 }
-                self.roof.answer(flight.sent);
+                if self.roof.answer(now, flight.sent, moment.waiting)
+                    && let Some(before) = self.unroofed
+                {
+                    self.set_window(now, self.window.max(before.min(self.roof.at(now))));
+                }
                 self.pace.complete(now, seconds(now.since(flight.sent)));
                 self.hypotheses.complete(now, &flight, rank, self.pace.residence());
                 let beside = f64::from(moment.in_flight) + 1.0;

@@ -228,7 +228,7 @@ impl Discovery for Order {
             }
             return;
         }
-        self.roof.answer(flight.sent);
+        self.roof.answer(now, flight.sent, moment.waiting);
         let residence = seconds(now.since(flight.sent));
         let beside = f64::from(moment.in_flight) + 1.0;
         if let Some(test) = &mut self.test {

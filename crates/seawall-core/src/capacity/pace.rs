@@ -9,6 +9,9 @@ const REMEMBERED: usize = 512;
 /// The share of what was in flight at a refusal that is sent until the refusal is old.
 const KEPT_AT_REFUSAL: f64 = 0.9;
 const FIRST_ROOF: Duration = Duration::from_secs(10);
+/// Answers below a bound, with work waiting, before it rises; the second where the last rise was refused.
+const FIRST_RISE: u32 = 8;
+const LATER_RISE: u32 = 16;
 const LONGEST_ROOF: Duration = Duration::from_secs(320);
 
 /// Completions of late and how long they took.
@@ -68,6 +71,10 @@ impl Pace {
 /// One that refuses everything for a while (a quota, a restart) does not say how much it takes at once. So refusals
 /// count as one until something that was sent after the first of them is answered, and bring the bound down to half of
 /// what the first one said at the least.
+///
+/// Where others send to the same upstream, what was in flight from here says little about what it takes: one refused alone
+/// may have met a full house. So the bound rises by a tenth, or one, with every eight answers below it while work waits;
+/// a refusal that follows a rise makes the next one wait for twice as many.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Roof {
     at: f64,
@@ -78,12 +85,18 @@ pub(super) struct Roof {
     answered: bool,
     until: Instant,
     length: Duration,
+    /// Answers below the bound since it was set or last rose, and after how many of them it rises.
+    answers: u32,
+    rises_after: u32,
+    has_risen: bool,
 }
 
 impl Default for Roof {
     fn default() -> Self {
         let at = f64::INFINITY;
-        Self { at, least: 1.0, since: Instant::ZERO, answered: true, until: Instant::ZERO, length: FIRST_ROOF }
+        let (since, until) = (Instant::ZERO, Instant::ZERO);
+        let (answers, rises_after, has_risen) = (0, FIRST_RISE, false);
+        Self { at, least: 1.0, since, answered: true, until, length: FIRST_ROOF, answers, rises_after, has_risen }
     }
 }
 
@@ -100,14 +113,24 @@ impl Roof {
             let is_again = self.at.is_finite() && now < self.until + self.length;
             self.length = if is_again { (self.length * 2).min(LONGEST_ROOF) } else { FIRST_ROOF };
         }
+        self.rises_after = if core::mem::take(&mut self.has_risen) { LATER_RISE } else { FIRST_RISE };
+        self.answers = 0;
         (self.at, self.least, self.since) = (at, at / 2.0, now);
         self.until = now + self.length;
         self.at
     }
 
-    /// What was sent then has been answered.
-    pub(super) fn answer(&mut self, sent: Instant) {
-        self.answered |= sent > self.since;
+    /// What was sent at `sent` has been answered; `waiting`: while work waits. Whether the bound has risen.
+    pub(super) fn answer(&mut self, now: Instant, sent: Instant, waiting: bool) -> bool {
+        let says_something = sent > self.since;
+        self.answered |= says_something;
+        self.answers += u32::from(says_something && waiting && now < self.until);
+        let rises = self.answers >= self.rises_after;
+        if rises {
+            (self.answers, self.has_risen) = (0, true);
+            self.at += (self.at / 10.0).max(1.0);
+        }
+        rises
     }
 
     /// The bound at `now`; infinite for none.
@@ -167,21 +190,43 @@ mod tests {
         assert_eq!(whole(roof.refuse(Instant::ZERO, 60)), 54, "another one of the same");
         assert_eq!(whole(roof.refuse(Instant::ZERO, 1)), 32, "half of what the first one said");
         assert_eq!(roof.lifts(Instant::ZERO), Some(Instant::from_millis(10_000)), "for no longer");
-        roof.answer(Instant::ZERO);
+        roof.answer(Instant::ZERO, Instant::ZERO, false);
         assert_eq!(whole(roof.refuse(Instant::ZERO, 1)), 32, "it was sent before");
-        roof.answer(Instant::from_millis(1));
+        roof.answer(Instant::from_millis(1), Instant::from_millis(1), false);
         assert_eq!(whole(roof.refuse(Instant::from_millis(2_000), 60)), 54);
         assert_eq!(
             roof.lifts(Instant::from_millis(2_000)),
             Some(Instant::from_millis(12_000)),
             "no longer under a roof"
         );
-        roof.answer(Instant::from_millis(2_001));
+        roof.answer(Instant::from_millis(2_001), Instant::from_millis(2_001), false);
         assert_eq!(whole(roof.refuse(Instant::from_millis(13_000), 1)), 1);
         assert_eq!(roof.lifts(Instant::from_millis(13_000)), Some(Instant::from_millis(33_000)), "needed again soon");
-        roof.answer(Instant::from_millis(13_001));
+        roof.answer(Instant::from_millis(13_001), Instant::from_millis(13_001), false);
         roof.refuse(Instant::from_millis(60_000), 1);
         assert_eq!(roof.lifts(Instant::from_millis(60_000)), Some(Instant::from_millis(70_000)), "something new");
+    }
+
+    #[test]
+    fn a_roof_rises_with_what_is_answered_below_it() {
+        let at = Instant::from_millis;
+        let rises = |roof: &mut Roof, from_ms: u64, answers: u64, waiting: bool| {
+            (from_ms..from_ms + answers).filter(|ms| roof.answer(at(*ms), at(*ms), waiting)).count()
+        };
+        let mut roof = Roof::default();
+        roof.refuse(Instant::ZERO, 1);
+        assert_eq!(rises(&mut roof, 10, 8, false), 0, "nothing waits");
+        assert_eq!(rises(&mut roof, 20, 7, true), 0);
+        assert_eq!((rises(&mut roof, 27, 1, true), whole(roof.at(at(30)))), (1, 2));
+        roof.refuse(at(100), 2);
+        assert_eq!(whole(roof.at(at(100))), 1);
+        assert_eq!((rises(&mut roof, 101, 15, true), rises(&mut roof, 116, 1, true)), (0, 1), "that rise was refused");
+        // Refused twice with no rise between: the room is shared.
+        roof.refuse(at(200), 2);
+        assert_eq!(rises(&mut roof, 201, 1, true), 0);
+        roof.refuse(at(300), 30);
+        assert_eq!((rises(&mut roof, 290, 11, true), whole(roof.at(at(301)))), (0, 27), "sent before it");
+        assert_eq!((rises(&mut roof, 301, 16, true), whole(roof.at(at(320)))), (2, 32), "27 x 1.1 x 1.1");
     }
 
     #[test]

@@ -111,6 +111,7 @@ pub const SHAPES: &[Shape] = &[
     five("1-of-5-silent", Trouble::Fails(EngineFault::Silent, 1)),
     five("2-of-5-cold", Trouble::Cold(2)),
     five("4-of-5-errors", Trouble::Fails(EngineFault::Errors, 4)),
+    five("5-of-5-errors", Trouble::Fails(EngineFault::Errors, 5)),
     five("3-of-5-half", Trouble::Fails(EngineFault::HalfErrors, 3)),
     five("5-of-5-half", Trouble::Fails(EngineFault::HalfErrors, 5)),
     five("3-of-5-throttle", Trouble::Fails(EngineFault::Throttles, 3)),

@@ -42,7 +42,9 @@ pub(super) fn draw(topology: &Topology, dice: &mut Dice) -> (Given, String) {
                 kind: DeploymentKind::Regional,
                 boundary: None,
                 // Of a server that serves two models each has its half.
-                capacity: Capacity::Standard { size: told.then(|| server.slots.div_ceil(count(server.models)).max(1)) },
+                capacity: Capacity::Standard {
+                    size: told.then(|| server.at_once.div_ceil(count(server.models)).max(1)),
+                },
                 weight: dice.whole(1, 3),
                 priority_group: group,
             });

@@ -22,8 +22,9 @@ pub(super) struct Server {
     pub(super) per_second: f64,
     /// The time of one, in milliseconds.
     pub(super) service_ms: u32,
-    /// Requests that it serves at once.
-    pub(super) slots: u32,
+    /// Requests that have to be on their way, or there, for it to be busy: what it serves at once, and
+    /// what the way there and back takes.
+    pub(super) at_once: u32,
     /// What the router calls: the server, or the network before it.
     pub(super) door: String,
 }
@@ -85,15 +86,16 @@ impl Topology {
     }
 
     /// Perhaps a network before an actor; the name of what stands in front.
-    fn behind_link(&mut self, to: &str, dice: &mut Dice) -> String {
+    /// The way to `to`, and how many milliseconds it takes.
+    fn behind_link(&mut self, to: &str, dice: &mut Dice) -> (String, u32) {
         if dice.chance(0.5) {
-            return to.to_owned();
+            return (to.to_owned(), 0);
         }
         let name = format!("link-{}", self.links.len());
         let delay_ms = dice.whole(0, 80);
         self.write(&format!("[[link]]\nname = \"{name}\"\nto = \"{to}\"\ndelay = \"{delay_ms}ms\""));
         self.links.push(name.clone());
-        name
+        (name, delay_ms)
     }
 
     fn add_server(&mut self, index: u32, dice: &mut Dice) {
@@ -105,14 +107,14 @@ impl Topology {
         let listed: Vec<String> = self.models[..models].iter().map(|model| format!("\"{model}\"")).collect();
         let head = format!("name = \"{name}\"\nmodels = [{}]\nregion = \"region-{}\"", listed.join(", "), index % 3);
         let kind = dice.one(&[ServerKind::Engine, ServerKind::Engine, ServerKind::ModelPool]);
-        let (per_second, slots) = if kind == ServerKind::Engine {
+        let per_second = if kind == ServerKind::Engine {
             let slots = if index == 0 { dice.whole(4, 16) } else { dice.whole(2, 16) };
             let (waiting, works_on) = (dice.whole(0, slots), dice.chance(0.3));
             self.write(&format!(
                 "[[engine]]\n{head}\nslots = {slots}\nfixed_service = \"{service_ms}ms\"\nwaiting_limit = {waiting}\n\
                  works_on = {works_on}"
             ));
-            (f64::from(slots) * 1000.0 / f64::from(service_ms), slots)
+            f64::from(slots) * 1000.0 / f64::from(service_ms)
         } else {
             let per_second = dice.real(4.0, 15.0);
             let (refusal_ms, remembers_ms) = (dice.whole(10, 200), dice.whole(100, 1_000));
@@ -120,11 +122,13 @@ impl Topology {
                 "[[model_pool]]\n{head}\ncapacity_per_second = {per_second:.3}\nburst = \"2s\"\n\
                  latency = \"{service_ms}ms\"\nrefusal_latency = \"{refusal_ms}ms\"\nremembers = \"{remembers_ms}ms\""
             ));
-            (per_second, rounded(per_second * f64::from(service_ms) / 1000.0))
+            per_second
         };
-        let door = self.behind_link(&name, dice);
+        let (door, delay_ms) = self.behind_link(&name, dice);
+        let busy = per_second * f64::from(service_ms + 2 * delay_ms) / 1000.0;
+        let at_once = rounded(libm::ceil(busy - 1e-6));
         self.say(&format!("{kind:?} {per_second:.1}/s {service_ms}ms"));
-        self.servers.push(Server { name, kind, models, per_second, service_ms, slots, door });
+        self.servers.push(Server { name, kind, models, per_second, service_ms, at_once, door });
     }
 
     /// Requests a second of all clients together, who ask for every model alike.
@@ -162,7 +166,7 @@ impl Topology {
         let mut to = "router".to_owned();
         let mut words = format!("{per_second:.1}/s");
         for layer in 0..dice.whole(0, 2) {
-            to = self.behind_link(&to, dice);
+            to = self.behind_link(&to, dice).0;
             let (retry, told) = retry(dice, false);
             let mut text = format!("[[layer]]\nname = \"layer-{index}-{layer}\"\nto = \"{to}\"\nretry = {retry}");
             if dice.chance(0.5) {
@@ -175,7 +179,7 @@ impl Topology {
             let _ = write!(words, " via {told}");
             to = format!("layer-{index}-{layer}");
         }
-        let to = self.behind_link(&to, dice);
+        let to = self.behind_link(&to, dice).0;
         let (retry, told) = retry(dice, true);
         let class = dice.one(&["critical-plus", "critical", "critical", "sheddable-plus", "sheddable"]);
         let workload = dice.whole(0, 1);
