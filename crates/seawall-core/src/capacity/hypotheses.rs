@@ -4,7 +4,9 @@
 //! ones are left. So every hypothesis `c` turns the same departures into service times of its own: for the right one they
 //! do not depend on how many were in flight. Each is judged by the density that its own service times so far gave the
 //! next one, over five shapes of a Gamma distribution, from heavy-tailed to constant, whichever does best. An attempt that
-//! completes with `c` or more older ones left is next to impossible. The age rank (a lower bound on `c`), the change of
+//! completes with `c` or more older ones left is next to impossible. The mean follows the last half dozen; that of the
+//! narrow shapes is at once where two services alike are, since a server that has become slower shows no spread, and for
+//! as long as its mean lags only spread would explain it: as fewer slots with bursts. The age rank (a lower bound on `c`), the change of
 //! residence with the window and bursts of completions all enter through this one quantity.
 //!
 //! The scores are kept as in Page's cumulative sums (Biometrika 1954): never more than a fixed depth below the best, so
@@ -29,6 +31,10 @@ pub(super) const LARGEST: f64 = 4_096.0;
 const SHAPES: [f64; 5] = [0.4, 1.0, 5.0, 40.0, 400.0];
 /// k ln k - ln Gamma(k) of each shape.
 const NORMS: [f64; 5] = [-1.163_194, 0.0, 4.869_136, 40.923_418, 402.076_585];
+/// So many of them are wide; the others are narrow.
+const WIDE: usize = 3;
+/// Services are alike where neither is more than this times the other: about what the narrow shapes allow.
+const ALIKE: f64 = 1.1;
 /// How far below the best a score can fall: what the past is worth.
 const DEPTH: f64 = 12.0;
 /// Completions after which a mean follows the last ones only.
@@ -60,7 +66,9 @@ pub(super) struct Hypotheses([Hypothesis; COUNT]);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Hypothesis {
-    mean: f64,
+    /// Of the wide shapes, and of the narrow ones.
+    means: [f64; 2],
+    last: f64,
     seen: f64,
     scores: [f64; SHAPES.len()],
 }
@@ -153,27 +161,48 @@ impl Hypothesis {
     }
 
     fn serve(&mut self, service: f64) {
-        if self.seen < FIRST {
-            let spread = log(service.max(1e-9));
-            self.scores.iter_mut().for_each(|score| *score -= spread + 1.0);
-        } else {
-            let ratio = service / self.mean;
-            let (scale, spread) = (log(self.mean), log(ratio));
-            let other = OTHER - scale - spread.max(-2.3);
-            for ((score, shape), norm) in self.scores.iter_mut().zip(SHAPES).zip(NORMS) {
-                let gamma = norm + (shape - 1.0) * spread - shape * ratio - scale;
-                // -0.1: nine in ten are of this kind.
-                *score += (gamma - 0.1).max(other);
+        self.seen = (self.seen + 1.0).min(MEMORY);
+        let (wide, narrow) = self.scores.split_at_mut(WIDE);
+        for (kind, scores) in [wide, narrow].into_iter().enumerate() {
+            let mean = &mut self.means[kind];
+            if self.seen <= FIRST {
+                let spread = log(service.max(1e-9));
+                for score in scores {
+                    *score -= spread + 1.0;
+                }
+            } else {
+                add_densities(scores, kind * WIDE, service, *mean);
+            }
+            *mean += (service - *mean) / self.seen;
+            // What hardly varies, and is twice the same at another place, has changed.
+            if kind > 0 && are_alike(service, self.last) && !are_alike(service, *mean) {
+                *mean = f64::midpoint(service, self.last);
             }
         }
-        self.seen = (self.seen + 1.0).min(MEMORY);
-        self.mean += (service - self.mean) / self.seen;
+        self.last = service;
+    }
+}
+
+fn are_alike(one: f64, other: f64) -> bool {
+    one < ALIKE * other && other < ALIKE * one
+}
+
+/// Adds to the scores of the shapes from `first` on what density each gave to `service`.
+fn add_densities(scores: &mut [f64], first: usize, service: f64, mean: f64) {
+    let ratio = service / mean;
+    let (scale, spread) = (log(mean), log(ratio));
+    let other = OTHER - scale - spread.max(-2.3);
+    for ((score, shape), norm) in scores.iter_mut().zip(&SHAPES[first..]).zip(&NORMS[first..]) {
+        let gamma = norm + (shape - 1.0) * spread - shape * ratio - scale;
+        // -0.1: nine in ten are of this kind.
+        *score += (gamma - 0.1).max(other);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     /// Two slots of 100 ms, three in flight all the time: two complete together, the third 100 ms later with the next.
     #[test]
@@ -191,6 +220,31 @@ mod tests {
         }
         let belief = hypotheses.belief(3.0, 3.0, 5.0);
         assert_eq!(belief, Belief { lowest: Some(2.0), highest: Some(2.0), window_or_more: false });
+    }
+
+    /// Three slots, not in step, five in flight all the time: 500 ms each, then 1,500 ms.
+    #[test]
+    fn a_slower_service_is_not_fewer_slots() {
+        let (mut hypotheses, mut line) = (Hypotheses::default(), Line::default());
+        for id in 0..5 {
+            line.send(Instant::ZERO, AttemptId(id), u32::try_from(id).unwrap() + 1);
+        }
+        let mut slots = [500_u64, 600, 690];
+        let mut complete = |id: u64, service_ms: u64| {
+            let slot = &mut slots[usize::try_from(id % 3).unwrap()];
+            let now = Instant::from_millis(*slot);
+            *slot += service_ms;
+            let (flight, rank) = line.leave(now, AttemptId(id)).unwrap();
+            hypotheses.complete(now, &flight, rank, 0.8);
+            line.send(now, AttemptId(id + 5), 5);
+            hypotheses.belief(5.0, 3.0, 5.0)
+        };
+        let three = Belief { lowest: Some(3.0), highest: Some(3.0), window_or_more: false };
+        let before: Vec<Belief> = (0..30).map(|id| complete(id, if id < 27 { 500 } else { 1_500 })).collect();
+        assert_eq!(before[29], three);
+        let after: Vec<Belief> = (30..48).map(|id| complete(id, 1_500)).collect();
+        let again = after.iter().position(|belief| *belief == three).unwrap();
+        assert!(again <= 8 && after[again..].iter().all(|belief| *belief == three), "{again}: {after:?}");
     }
 
     #[test]

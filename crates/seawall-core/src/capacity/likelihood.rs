@@ -163,7 +163,7 @@ impl Likelihood {
         if let Some(dip) = self.dip {
             return self.dip_further(now, dip, in_flight, belief);
         }
-        if self.looks_up(now) {
+        if self.looks_up(now, belief) {
             return;
         }
         let most = if belief.window_or_more { window } else { belief.highest.unwrap_or(window) };
@@ -233,9 +233,11 @@ impl Likelihood {
     }
 
     /// Upwards now and then, and when the rate has risen: what is seen at one window can fit several sizes.
-    fn looks_up(&mut self, now: Instant) -> bool {
+    fn looks_up(&mut self, now: Instant, belief: Belief) -> bool {
         let Some(rate) = self.pace.rate_of_last(32) else { return false };
-        if self.seen < (self.window / 2.0).max(SETTLED) {
+        // It has been looked already, and less is on its way.
+        let is_up = belief.highest.is_some_and(|slots| self.window > 1.15 * above(slots));
+        if is_up && !belief.window_or_more && self.takes(LONG) || self.seen < (self.window / 2.0).max(SETTLED) {
             return false;
         }
         let residence = self.pace.residence();
