@@ -50,7 +50,7 @@ pub enum Wait {
 /// here, so failures are worded so that clients do not make them instead.
 pub fn advise(outcome: Outcome, wait: Option<Wait>, storm: bool, random: &mut Random) -> Option<Form> {
     match outcome {
-        Outcome::UpstreamError | Outcome::UpstreamTimeout if storm => Some(Form::WaitStop(stop_wait(random))),
+        _ if storm && outcome.is_failure_that_may_pass() => Some(Form::WaitStop(stop_wait(random))),
         Outcome::Served | Outcome::ClientError | Outcome::Truncated | Outcome::StreamError | Outcome::ClientGone => {
             None
         }

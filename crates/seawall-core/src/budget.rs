@@ -53,7 +53,19 @@ impl Budget {
 
     /// Pays for one extra attempt of `tenant`; `false` where neither its share nor the floor has anything left.
     pub fn withdraw(&mut self, now: Instant, tenant: TenantId) -> bool {
-        match self.source(now, tenant) {
+        let source = self.source(now, tenant);
+        self.pay(now, tenant, source)
+    }
+
+    /// Pays for one extra attempt of `tenant` from the floor alone. Where nothing works, all that it can do is to find
+    /// out whether that has changed, and one a second is enough for that.
+    pub fn withdraw_from_floor(&mut self, now: Instant, tenant: TenantId) -> bool {
+        let source = self.floor_of(now, tenant);
+        self.pay(now, tenant, source)
+    }
+
+    fn pay(&mut self, now: Instant, tenant: TenantId, source: Option<Source>) -> bool {
+        match source {
             None => false,
             Some(Source::Share) => {
                 self.ledger(tenant).spent.add(now, 1);
@@ -74,6 +86,10 @@ impl Budget {
         if u64::from(ledger.spent.sum(now)) < share {
             return Some(Source::Share);
         }
+        self.floor_of(now, tenant)
+    }
+
+    fn floor_of(&mut self, now: Instant, tenant: TenantId) -> Option<Source> {
         if self.floor_spent.sum(now) >= self.floor {
             return None;
         }
@@ -102,6 +118,7 @@ impl Budget {
     }
 }
 
+#[derive(Clone, Copy)]
 enum Source {
     Share,
     Floor,
@@ -129,6 +146,17 @@ mod tests {
         assert!(!budget.can_withdraw(now, A));
         // Ten seconds later the deposits are forgotten and the floor is full again.
         assert_eq!(drain(&mut budget, Instant::from_millis(15_000), A), 10);
+    }
+
+    #[test]
+    fn the_floor_alone_pays_no_share() {
+        let mut budget = Budget::new(10, 1, Duration::from_secs(10));
+        let now = Instant::from_millis(5_000);
+        for _ in 0..200 {
+            budget.deposit(now, A);
+        }
+        assert_eq!((0..100).filter(|_| budget.withdraw_from_floor(now, A)).count(), 10);
+        assert_eq!(drain(&mut budget, now, A), 20);
     }
 
     #[test]

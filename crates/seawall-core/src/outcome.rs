@@ -100,6 +100,11 @@ impl Outcome {
         }
     }
 
+    /// Whether the upstream failed at it in a way that is likely to pass, and another attempt might be served.
+    pub const fn is_failure_that_may_pass(self) -> bool {
+        matches!(self, Self::UpstreamError | Self::UpstreamTimeout | Self::UpstreamAuth)
+    }
+
     /// Who caused it: an alert on our own failures counts [`Cause::Service`] and [`Cause::Upstream`] only.
     pub const fn cause(self) -> Cause {
         match self {

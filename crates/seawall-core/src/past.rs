@@ -22,13 +22,21 @@ pub struct Entry {
     pub attempts: u32,
     /// When it was told to come back, where it was.
     pub booked: Option<Instant>,
+    /// Whether the attempt that it was told to come back for has been paid for.
+    pub paid: bool,
     ended: Instant,
 }
 
 impl Entry {
     /// What is remembered of a request that ends now.
     pub const fn new(first_seen: Instant, attempts: u32, booked: Option<Instant>, ended: Instant) -> Self {
-        Self { first_seen, attempts, booked, ended }
+        Self { first_seen, attempts, booked, paid: false, ended }
+    }
+
+    /// The same, where the attempt that it was told to come back for has been paid for.
+    #[must_use]
+    pub const fn paid_for(self, paid: bool) -> Self {
+        Self { paid, ..self }
     }
 
     /// What is remembered of a repeat of this one. Where it reached no upstream, the time of the last attempt stays: who

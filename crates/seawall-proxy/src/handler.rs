@@ -241,7 +241,7 @@ const fn message(outcome: Outcome) -> &'static str {
         Outcome::NoHealthyDeployment => "No deployment of this model can be reached.",
         Outcome::UpstreamError => "The model's server failed to answer.",
         Outcome::UpstreamTimeout => "The model's server was silent for too long.",
-        Outcome::UpstreamErrorRetried => "The model's server failed to answer, and so did another one.",
+        Outcome::UpstreamErrorRetried => "The model's server failed to answer more than once.",
         Outcome::UpstreamAuth => "The model's server does not accept this service's credential.",
         Outcome::DeadlineUnmeetable => "The request's own deadline has passed or cannot be met.",
         Outcome::Draining => "The service is shutting down; another instance will serve the request.",

@@ -34,7 +34,7 @@ const LEFT_DIVISOR: usize = 4;
 /// Answers that are kept for somebody to come back, in all pools.
 const MOST_KEPT: usize = 1_024;
 /// Attempts of one distinct request at the most (law 1).
-const MOST_ATTEMPTS: u32 = 2;
+pub(super) const MOST_ATTEMPTS: u32 = 2;
 
 /// The table of flights.
 #[derive(Debug, Default)]
@@ -333,7 +333,8 @@ impl Engine {
                     Some(Form::Wait(wait) | Form::RetrySoon(wait)) => Some(now + wait),
                     _ => None,
                 };
-                self.flights.remember(identity, live.remembered(now, booked));
+                let paid = booked.is_some() && respond.outcome.is_failure_that_may_pass();
+                self.flights.remember(identity, live.remembered(now, booked).paid_for(paid));
             }
         }
         self.outputs.push_back(Output::Forget(flight));
@@ -359,17 +360,24 @@ impl Engine {
     }
 
     /// Takes note of what is known of a repeat: its time began with the first one, and a request that reached an upstream
-    /// before has its next attempt paid for while the pool has trouble. `false`: it is not let in.
+    /// before has its next attempt paid for while the pool has trouble. Who comes when told to is let in as if it came
+    /// first: what its attempt costs has been paid when it was told. `false`: it is not let in.
     pub(super) fn stands_as_repeat(&mut self, now: Instant, arrival: &Arrival, known: Entry) -> bool {
         let (request, tenant) = (arrival.request, arrival.tenant);
         let pool = &mut self.pools[arrival.pool.index()];
-        if known.is_in_its_slot(now) || !pool.has(Protection::RepeatStanding) {
+        if !pool.has(Protection::RepeatStanding) {
+            return true;
+        }
+        if known.is_in_its_slot(now) {
+            if let Some(live) = self.requests.get_mut(&request) {
+                (live.prior, live.paid) = (Some(known), known.paid);
+            }
             return true;
         }
         let has_trouble = pool.has_trouble(now);
         let says_so = arrival.identity.is_some_and(|identity| identity.previous_attempts > 0 || identity.key.is_some());
         let is_spent = known.attempts >= MOST_ATTEMPTS && (says_so || has_trouble);
-        let is_unpaid = known.attempts > 0 && has_trouble && !is_spent && !pool.retry_budget.withdraw(now, tenant);
+        let is_unpaid = known.attempts > 0 && has_trouble && !is_spent && !pool.pays_for_repeat(now, tenant);
         let Some(live) = self.requests.get_mut(&request) else { return true };
         if known.first_seen + live.patience > now {
             live.arrived = known.first_seen;

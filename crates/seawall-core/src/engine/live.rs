@@ -42,6 +42,8 @@ pub(super) struct Live {
     /// How long it may wait in the line, all waits together.
     pub(super) patience: Duration,
     pub(super) attempts: u32,
+    /// Those of them of which not a byte was sent.
+    pub(super) unsent: u32,
     pub(super) last: Option<DeploymentId>,
     pub(super) exclude: Option<DeploymentId>,
     pub(super) queued: Duration,
@@ -79,9 +81,14 @@ impl Live {
         self.prior.map_or(0, |known| known.attempts)
     }
 
+    /// Attempts of it, and those of its twins that reached an upstream.
+    pub(super) fn tried(&self) -> u32 {
+        self.prior_attempts() + self.attempts
+    }
+
     /// What is remembered of it if it ends now without an answer.
     pub(super) fn remembered(&self, now: Instant, booked: Option<Instant>) -> Entry {
-        let own = Entry::new(self.arrived, self.attempts, booked, now);
+        let own = Entry::new(self.arrived, self.attempts.saturating_sub(self.unsent), booked, now);
         self.prior.map_or(own, |known| known.followed_by(own))
     }
 

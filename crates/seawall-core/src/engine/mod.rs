@@ -277,6 +277,7 @@ impl Engine {
             deadline: arrival.deadline,
             patience: arrival.patience.map_or(patience, |told| told.min(patience)),
             attempts: 0,
+            unsent: 0,
             last: None,
             exclude: None,
             queued: Duration::ZERO,
@@ -391,7 +392,7 @@ impl Engine {
             Repeatability::Repeatable | Repeatability::NeverStarted if live.observed => {
                 self.end_observed(now, &live, request, end);
             }
-            Repeatability::Never => self.finish(now, request, ended(end, live.attempts), None, false),
+            Repeatability::Never => self.finish(now, request, ended(end, live.tried()), None, false),
             Repeatability::Repeatable => self.retry(now, request, end, on_trial),
             Repeatability::NeverStarted => self.replace(now, request, member, end),
         }
@@ -420,7 +421,7 @@ impl Engine {
         let Some(live) = self.requests.get_mut(&request) else { return };
         live.exclude = live.last;
         let live = *live;
-        let outcome = ended(end, live.attempts);
+        let outcome = ended(end, live.tried());
         if !self.may_try_again(now, &live) {
             return self.finish(now, request, outcome, None, false);
         }
@@ -442,7 +443,7 @@ impl Engine {
         if useless && self.retries_elsewhere(now, request) {
             return;
         }
-        if useless || !self.pools[live.pool.index()].retry_budget.withdraw(now, live.tenant) {
+        if useless || !self.pools[live.pool.index()].pays_for_repeat(now, live.tenant) {
             return self.finish(now, request, outcome, None, true);
         }
         self.dispatch(now, request, Plan::new(member, on_trial, Payment::RetryBudget));
@@ -454,6 +455,7 @@ impl Engine {
         let Some(live) = self.requests.get_mut(&request) else { return };
         // A refusal for want of capacity closes the deployment by itself; a dead address is not tried twice.
         live.exclude = if end == AttemptEnd::NotSent { live.last } else { None };
+        live.unsent += u32::from(!matches!(end, AttemptEnd::Throttled { .. }));
         let live = *live;
         if !self.may_try_again(now, &live) {
             return self.finish_replaced(now, request, end);
@@ -483,7 +485,7 @@ impl Engine {
         if matches!(end, AttemptEnd::Throttled { .. }) {
             return self.refuse_busy(now, request, None);
         }
-        let outcome = ended(end, live.attempts);
+        let outcome = ended(end, live.tried());
         self.finish(now, request, outcome, None, false);
     }
 
@@ -495,7 +497,7 @@ impl Engine {
 
     fn may_try_again(&self, now: Instant, live: &Live) -> bool {
         let most = self.pools[live.asked.index()].settings.retry.max_attempts;
-        live.prior_attempts() + live.attempts < most && live.deadline.is_none_or(|deadline| deadline > now)
+        live.tried() < most && live.deadline.is_none_or(|deadline| deadline > now)
     }
 
     /// A client that waits in the line left.
@@ -526,6 +528,7 @@ impl Engine {
         let Some(live) = self.requests.remove(&request) else { return };
         self.leave_line(request, &live);
         let queued = live.queued + live.waits_since().map_or(Duration::ZERO, |since| now.since(since));
+        let storm = storm || !self.pays_for_return(now, &live, outcome);
         let form: Option<Form> = advice::advise(outcome, wait, storm, &mut self.random);
         let respond = Respond {
             request,
@@ -543,6 +546,17 @@ impl Engine {
         if live.identity.is_some() {
             self.land(now, request, &live, respond);
         }
+    }
+
+    /// Whether a client whose request failed may be told to come back soon. What it then makes is one attempt more, and is
+    /// paid for like one of ours; where that cannot be, it is told to stay away.
+    fn pays_for_return(&mut self, now: Instant, live: &Live, outcome: Outcome) -> bool {
+        if live.observed || !outcome.is_failure_that_may_pass() {
+            return true;
+        }
+        let pool = &mut self.pools[live.pool.index()];
+        !pool.has(Protection::RepeatStanding)
+            || (live.tried() < flight::MOST_ATTEMPTS && pool.pays_for_repeat(now, live.tenant))
     }
 
     fn eligibility(&self, live: &Live) -> Eligibility {

@@ -248,7 +248,7 @@ impl Engine {
         let found = pool.would_take(now, who, Room::Any);
         if end.repeatability() == Repeatability::Repeatable {
             let useful = failed_is_healthy || pool.members[found?.1].health.is_healthy();
-            return (useful && pool.retry_budget.withdraw(now, live.tenant)).then_some(Verdict::Retry);
+            return (useful && pool.pays_for_repeat(now, live.tenant)).then_some(Verdict::Retry);
         }
         let again = end == AttemptEnd::StaleConnection && pool.would_serve(now, member);
         let known =

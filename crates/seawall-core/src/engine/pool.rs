@@ -350,9 +350,23 @@ impl Pool {
         now.since(self.started).clamp(Duration::from_secs(1), Duration::from_secs(10))
     }
 
-    /// Whether somebody waits, or more than a tenth of the attempts of the last seconds have failed.
+    /// Whether somebody waits, more than a tenth of the attempts of the last seconds have failed, or no deployment is
+    /// healthy: that stays so while nothing is tried.
     pub(super) fn has_trouble(&mut self, now: Instant) -> bool {
-        !self.queue.is_empty() || self.failures.sum(now) * 10 > self.ends.sum(now)
+        !self.queue.is_empty() || !self.any_healthy() || self.failures.sum(now) * 10 > self.ends.sum(now)
+    }
+
+    fn any_healthy(&self) -> bool {
+        self.members.iter().any(|member| member.health.is_healthy())
+    }
+
+    /// Pays for an attempt that repeats a failed one, of ours or of its client.
+    pub(super) fn pays_for_repeat(&mut self, now: Instant, tenant: TenantId) -> bool {
+        if self.any_healthy() {
+            self.retry_budget.withdraw(now, tenant)
+        } else {
+            self.retry_budget.withdraw_from_floor(now, tenant)
+        }
     }
 
     /// How long an answer that is under way is expected to take at the most.

@@ -1,9 +1,9 @@
 //! The retry budget in whole lives: amplification stays bounded, tenants do not pay for each other.
 
-use crate::world::{Answer, Call, World, at, ends, equal, millis, request, script, serves, tenant};
+use crate::world::{Answer, Call, Upstream, World, at, ends, equal, millis, request, script, serves, tenant};
 use seawall_core::advice::Form;
 use seawall_core::classify::AttemptEnd;
-use seawall_core::engine::{Arrival, Respond};
+use seawall_core::engine::{Arrival, Identity, Respond};
 use seawall_core::id::{RequestId, TenantId};
 use seawall_core::outcome::Outcome;
 use seawall_core::permit::Payment;
@@ -74,16 +74,7 @@ fn a_second_attempt_is_not_made_where_it_is_known_to_fail() {
 /// failed without a second attempt, of clients that keep to what they are told.
 fn random_failures(percent: u32) -> (usize, usize, usize) {
     let draws = Rc::new(RefCell::new(Random::new(5)));
-    let upstream = |draws: Rc<RefCell<Random>>| {
-        script(move |_| {
-            if draws.borrow_mut().below(100) < percent {
-                Answer::ended(millis(20), AttemptEnd::Failed)
-            } else {
-                Answer::served(millis(50))
-            }
-        })
-    };
-    let mut world = World::new(&equal(3), (0..3).map(|_| upstream(Rc::clone(&draws))).collect());
+    let mut world = World::new(&equal(3), (0..3).map(|_| failing(percent, &draws)).collect());
     world.clients(sdk);
     world.arrive_evenly(at(0), 50, 10_000);
     world.run_until(at(500_000));
@@ -194,4 +185,85 @@ fn while_requests_wait_there_are_no_retries() {
     assert!(failed.iter().all(|(_, respond)| matches!(respond.form, Some(Form::WaitStop(_)))));
     assert_eq!(world.responses.keys().next(), Some(&RequestId(0)));
     world.assert_settled();
+}
+
+/// One upstream of which so many percent of the attempts fail at random.
+fn failing(percent: u32, draws: &Rc<RefCell<Random>>) -> Upstream {
+    let draws = Rc::clone(draws);
+    script(move |_| {
+        if draws.borrow_mut().below(100) < percent {
+            Answer::ended(millis(20), AttemptEnd::Failed)
+        } else {
+            Answer::served(millis(50))
+        }
+    })
+}
+
+/// Layers that all retry on their own and obey nothing: until one is served they make 72 requests in twelve seconds. The
+/// id of a request is its user's plus 100,000 for each before it.
+fn stack(_: Instant, respond: &Respond) -> Option<(Duration, Arrival)> {
+    let next = respond.request.0 + 100_000;
+    (respond.outcome != Outcome::Served && next < 7_200_000).then(|| (millis(167), of_user(next)))
+}
+
+fn of_user(id: u64) -> Arrival {
+    let fingerprint = u128::from(id % 100_000);
+    let identity = Identity { fingerprint, key: None, previous_attempts: 0, may_repeat: true };
+    Arrival { identity: Some(identity), ..request(id) }
+}
+
+/// Users of such a stack, 50 a second, while so many percent of the attempts fail: attempts for the first 3,000, after whom
+/// others still come, and the most for one of them.
+fn stacked(deployments: usize, percent: u32) -> (usize, usize) {
+    let draws = Rc::new(RefCell::new(Random::new(5)));
+    let upstreams = (0..deployments).map(|_| failing(percent, &draws)).collect();
+    let mut world = World::new(&equal(deployments), upstreams);
+    world.clients(stack);
+    for user in 0..3_600 {
+        world.arrive(at(user * 20), of_user(user));
+    }
+    world.run_until(at(200_000));
+    world.assert_settled();
+    let mut attempts: BTreeMap<u64, usize> = BTreeMap::new();
+    for user in world.attempts.iter().map(|attempt| attempt.request.0 % 100_000).filter(|user| *user < 3_000) {
+        *attempts.entry(user).or_default() += 1;
+    }
+    assert_eq!(attempts.len(), 3_000, "everybody is tried");
+    (attempts.values().sum(), attempts.values().max().copied().unwrap_or_default())
+}
+
+/// Without a budget each of them makes 72 attempts where everything fails. Where nothing works only the floor pays, one a
+/// second; else a tenth of the first attempts does so, too. No user has more than two within a minute.
+#[test]
+fn a_stack_of_retrying_layers_reaches_upstreams_about_once_for_each_call() {
+    for (deployments, percent, most_of_100) in [(1, 100, 103), (2, 100, 103), (2, 50, 115), (2, 30, 115), (3, 20, 115)]
+    {
+        let (attempts, most) = stacked(deployments, percent);
+        println!("{deployments} deployments, {percent}% fail: {attempts} attempts, {most} for one");
+        assert!(attempts <= 30 * most_of_100 && most <= 2, "{deployments}, {percent}%: {attempts}, {most} for one");
+    }
+}
+
+/// Whose request fails is told to come back soon only where that is paid for, and at the second failure to stay away.
+/// Three deployments of which all fail are tried by their clients no more often than one.
+#[test]
+fn a_client_is_told_to_come_back_for_one_more_attempt() {
+    for deployments in [1, 3] {
+        let mut settings = equal(deployments);
+        (settings.pools[0].retry.max_attempts, settings.pools[0].retry.budget_percent) = (1, 0);
+        let mut world = World::new(&settings, (0..deployments).map(|_| ends(millis(5), AttemptEnd::Failed)).collect());
+        world.clients(|_, respond| match respond.form? {
+            Form::RetrySoon(wait) => Some((wait, of_user(respond.request.0 + 100_000))),
+            _ => None,
+        });
+        for user in 0..30 {
+            world.arrive(at(0), of_user(user));
+        }
+        world.run_until(at(60_000));
+        // The floor of ten seconds pays for ten, and they come when they were told.
+        assert_eq!((world.attempts.len(), world.count(Outcome::UpstreamErrorRetried)), (40, 10), "{deployments}");
+        let paid = world.attempts.iter().filter(|one| one.payment == Payment::RetryBudget);
+        assert_eq!(paid.count(), 10);
+        world.assert_settled();
+    }
 }

@@ -54,7 +54,7 @@ impl Answer {
     }
 }
 
-type Upstream = Box<dyn FnMut(&Call) -> Answer>;
+pub(crate) type Upstream = Box<dyn FnMut(&Call) -> Answer>;
 type Client = Box<dyn FnMut(Instant, &Respond) -> Option<(Duration, Arrival)>>;
 
 /// One attempt that was made.

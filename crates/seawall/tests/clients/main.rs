@@ -10,6 +10,7 @@ mod leaving;
 mod process;
 mod real_server;
 mod sdks;
+mod stacked;
 mod upstream;
 
 use std::path::PathBuf;
