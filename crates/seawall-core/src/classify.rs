@@ -10,6 +10,8 @@ pub enum AttemptEnd {
     /// The upstream refused the request as the client's mistake (4xx other than the ones below). Nothing was relayed
     /// yet: the host passes the upstream's words on.
     ClientFault,
+    /// The same, where a model with a longer context might have answered it.
+    ContextExceeded,
     /// The upstream is at its capacity or over a rate limit, in whatever form it says so.
     Throttled {
         /// The wait it stated.
@@ -69,6 +71,7 @@ impl AttemptEnd {
             | Self::Truncated
             | Self::StreamError => HealthEffect::Failure,
             Self::ClientFault
+            | Self::ContextExceeded
             | Self::Throttled { .. }
             | Self::StaleConnection
             | Self::DeadlinePassed
@@ -83,6 +86,7 @@ impl AttemptEnd {
             Self::CredentialRefused | Self::Failed | Self::TimedOut => Repeatability::Repeatable,
             Self::Completed
             | Self::ClientFault
+            | Self::ContextExceeded
             | Self::Truncated
             | Self::StreamError
             | Self::DeadlinePassed
@@ -95,6 +99,7 @@ impl AttemptEnd {
         match self {
             Self::Completed => "completed",
             Self::ClientFault => "client_fault",
+            Self::ContextExceeded => "context_exceeded",
             Self::Throttled { .. } => "throttled",
             Self::CredentialRefused => "credential_refused",
             Self::NotSent => "not_sent",

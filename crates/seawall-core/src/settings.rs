@@ -63,6 +63,8 @@ pub struct PoolSettings {
     /// The pools that take over what this one cannot serve, in order; the fallbacks of a fallback follow it. None stands
     /// here twice, nor this one itself.
     pub fallbacks: Vec<PoolId>,
+    /// The pools that take a request with more tokens than this one's context holds, in order; the same holds for them.
+    pub context_fallbacks: Vec<PoolId>,
     /// Name of the routing policy, one of [`crate::routing::REGISTRY`].
     pub policy: String,
     /// Name of the method that finds out how much a deployment may have in flight where no size is told, one of
@@ -88,6 +90,7 @@ impl PoolSettings {
             mode: Mode::default(),
             deployments,
             fallbacks: Vec::new(),
+            context_fallbacks: Vec::new(),
             policy: String::from(routing::REGISTRY[0].name),
             discovery: String::from(capacity::REGISTRY[0].name),
             queue: QueueSettings::default(),

@@ -12,7 +12,7 @@ use crate::server::Connections;
 use crate::upstream::Upstream;
 use seawall_config::Config;
 use seawall_core::engine::{Arrival, Input, Respond};
-use seawall_core::id::RequestId;
+use seawall_core::id::{DeploymentId, RequestId};
 use seawall_core::outcome::Outcome;
 use seawall_wire::fingerprint::FingerprintKey;
 use std::future::Future;
@@ -105,6 +105,11 @@ impl RequestGuard {
     /// The model that was tried last, where it is not the one that was asked for.
     pub fn fallback(&self) -> Option<&str> {
         self.record.as_ref()?.fallback(self.app.config.core())
+    }
+
+    /// As [`RequestGuard::fallback`], where this deployment was tried last; `None`: none was.
+    pub fn fallback_at(&self, deployment: Option<DeploymentId>) -> Option<&str> {
+        self.record.as_ref()?.fallback_at(deployment, self.app.config.core())
     }
 
     /// Its place in an answer.

@@ -190,7 +190,7 @@ fn refuse(
     let id = guard.record().id;
     let answered = failure.and_then(|failure| failure.answered.as_deref());
     let event = failure.and_then(|failure| failure.event.as_ref());
-    let response = match (respond.form, respond.outcome, answered) {
+    let mut response = match (respond.form, respond.outcome, answered) {
         (None, Outcome::ClientError, Some((status, headers, words))) => {
             let (words, is_event) = match event {
                 Some(event) => (respond::client_error_body(event, words, audience, id), true),
@@ -209,6 +209,7 @@ fn refuse(
             respond::refusal(&refusal, audience, id)
         }
     };
+    respond::put_model(response.headers_mut(), guard.fallback_at(respond.deployment));
     guard.responded(respond, response.status().as_u16());
     response
 }

@@ -91,7 +91,12 @@ impl Record {
 
     /// The model that was tried last, where it is not the one that was asked for.
     pub fn fallback<'a>(&self, settings: &'a Settings) -> Option<&'a str> {
-        let pool = settings.deployments[self.deployment?.index()].pool;
+        self.fallback_at(self.deployment, settings)
+    }
+
+    /// The same, where this deployment was tried last.
+    pub fn fallback_at<'a>(&self, deployment: Option<DeploymentId>, settings: &'a Settings) -> Option<&'a str> {
+        let pool = settings.deployments[deployment?.index()].pool;
         (self.pool? != pool).then(|| settings.pools[pool.index()].name.as_str())
     }
 

@@ -23,8 +23,7 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub const OUTCOME: HeaderName = HeaderName::from_static("x-seawall-outcome");
 /// Attempts made, or `streaming`.
 pub const ATTEMPTS: HeaderName = HeaderName::from_static("x-seawall-attempts");
-
-/// The model that served it, where that is not the one that was asked for.
+/// The model that served it, or was asked last, where that is not the one that was asked for.
 pub const MODEL: HeaderName = HeaderName::from_static("x-seawall-model");
 
 /// A refusal or failure to tell.
@@ -44,9 +43,9 @@ pub struct Refusal<'a> {
     pub attempts: u32,
 }
 
-/// Says which model served a request, where that is not the one that was asked for.
-pub fn put_model(headers: &mut HeaderMap, served: Option<&str>) {
-    if let Some(name) = served.and_then(|name| HeaderValue::from_str(name).ok()) {
+/// Says which model served a request or was the last to fail at it, where that is not the one that was asked for.
+pub fn put_model(headers: &mut HeaderMap, model: Option<&str>) {
+    if let Some(name) = model.and_then(|name| HeaderValue::from_str(name).ok()) {
         headers.insert(MODEL, name);
     }
 }

@@ -10,6 +10,7 @@
 //! | 408, 504 | timed out |
 //! | 3xx, 407, 409, 424, 425, 499, other 5xx | failed |
 //! | other 4xx (400, 404, 413, 422, ...) | the client's fault; 404 and 413 stay, the rest is passed on as 400 |
+//! | 400 or 422 that tell of more tokens than the model's context holds | the same, and a longer context would do |
 //!
 //! The words come from what the field emits: OpenAI (`server_is_overloaded`, `slow_down`), Azure (code `"429"`),
 //! Anthropic (`overloaded_error`), TGI (flat `error`, `error_type: overloaded`), SGLang (queue full; code 503 as a
@@ -34,6 +35,9 @@ pub enum Verdict {
         /// 400, 404 or 413: the statuses at which every client stops.
         status: u16,
     },
+    /// The request is the client's mistake at this model only: its context is too short for it. The upstream's words are
+    /// passed on as a 400 where no other model can take it.
+    ContextExceeded,
     /// It is at its capacity, or we are over a rate.
     Throttled {
         /// The wait it stated.
@@ -259,9 +263,28 @@ fn by_status(status: u16, error: &ErrorFacts, wait: Option<Duration>) -> Verdict
         408 | 504 => Verdict::TimedOut,
         407 | 409 | 424 | 425 | 499 => Verdict::Failed,
         404 | 413 => Verdict::ClientFault { status },
+        400 | 422 if exceeds_context(error) => Verdict::ContextExceeded,
         400..=498 => Verdict::ClientFault { status: 400 },
         _ => Verdict::Failed,
     }
+}
+
+/// Labels for too many tokens: OpenAI's and Azure's code, llama.cpp's type.
+const CONTEXT: [&str; 2] = ["context_length_exceeded", "exceed_context_size"];
+/// Words of servers that give it no label of its own: vLLM and SGLang (both also have OpenAI's old words), Anthropic (of
+/// the prompt, and of the prompt with the answer that is asked for), TGI.
+const CONTEXT_WORDS: [&str; 7] = [
+    "maximum context length",
+    "longer than the maximum model length",
+    "longer than the model's context length",
+    "prompt is too long",
+    "exceed context limit",
+    "`inputs` must have less than",
+    "`inputs` tokens + `max_new_tokens` must be",
+];
+
+fn exceeds_context(error: &ErrorFacts) -> bool {
+    labels(error).any(|label| CONTEXT.iter().any(|word| label.contains(word))) || message_has(error, &CONTEXT_WORDS)
 }
 
 /// Code and type in lower case.
@@ -365,6 +388,23 @@ mod tests {
     }
 
     #[test]
+    fn too_many_tokens_are_told_in_many_ways() {
+        for (status, body) in [
+            (200, r#"{"error":{"type":"invalid_request_error","code":"context_length_exceeded"}}"#),
+            (400, r#"{"error":{"code":"context_length_exceeded","message":"x","param":"messages"}}"#),
+            (400, r#"{"object":"error","message":"This model's maximum context length is 9 tokens.","code":400}"#),
+            (400, r#"{"error":{"message":"The prompt is longer than the maximum model length of 9."}}"#),
+            (400, r#"{"error":{"message":"The input (9 tokens) is longer than the model's context length (8)."}}"#),
+            (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}"#),
+            (400, r#"{"error":{"message":"input length and `max_tokens` exceed context limit: 9 + 9 > 8"}}"#),
+            (400, r#"{"error":{"code":400,"type":"exceed_context_size_error","message":"x"}}"#),
+            (422, r#"{"error":"`inputs` must have less than 8 tokens. Given: 9","error_type":"validation"}"#),
+        ] {
+            assert_eq!(verdict(status, "", body), Verdict::ContextExceeded, "{status} {body}");
+        }
+    }
+
+    #[test]
     fn the_rest_of_the_table() {
         let quota = Verdict::QuotaSpent { wait: None };
         let fault = |status| Verdict::ClientFault { status };
@@ -372,14 +412,14 @@ mod tests {
             (200, r#"{"choices":[],"error":null}"#, Verdict::Served),
             (200, r#"{"choices":[{"message":{"content":"{\"error\":{}}"}}],"x":{"error":{}}}"#, Verdict::Served),
             (200, r#"{"object":"response","status":"failed","error":{"code":"server_error"}}"#, Verdict::Failed),
-            (200, r#"{"error":{"type":"invalid_request_error","code":"context_length_exceeded"}}"#, fault(400)),
             (200, r#"{"error":{"type":"authentication_error"}}"#, Verdict::CredentialRefused),
-            (400, r#"{"error":{"code":"context_length_exceeded"}}"#, fault(400)),
             (400, r#"{"error":{"message":"Your credit balance is too low to access the API"}}"#, quota),
             (401, "", Verdict::CredentialRefused),
             (402, "", quota),
             (403, "", Verdict::CredentialRefused),
             (403, r#"{"error":{"code":"insufficient_quota"}}"#, quota),
+            (400, r#"{"error":{"code":"content_filter","innererror":{"code":"x"}}}"#, fault(400)),
+            (400, r#"{"error":{"type":"invalid_request_error","message":"max_tokens is too large"}}"#, fault(400)),
             (404, r#"{"error":{"code":"model_not_found"}}"#, fault(404)),
             (408, "", Verdict::TimedOut),
             (409, "", Verdict::Failed),

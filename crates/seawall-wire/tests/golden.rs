@@ -183,7 +183,7 @@ fn answers_tell_their_usage_and_their_meaning() {
         ("azure/chat_completions-plain", Verdict::Served, Some(usage(9, 0, 3))),
         ("azure/chat_completions-throttled-429", throttled(Some(26)), None),
         ("azure/chat_completions-unauthorized-401", Verdict::CredentialRefused, None),
-        ("openai/chat_completions-context-400", fault, None),
+        ("openai/chat_completions-context-400", Verdict::ContextExceeded, None),
         ("openai/chat_completions-overloaded-503", throttled(None), None),
         ("openai/chat_completions-plain", Verdict::Served, Some(usage(19, 8, 10))),
         ("openai/chat_completions-quota-429", Verdict::QuotaSpent { wait: None }, None),

@@ -1,36 +1,62 @@
-//! `fallback` of `[[models]]`: names that exist, no model twice, no circle.
+//! `fallback` and `context_fallback` of `[[models]]`: names that exist, no model twice, no circle.
 
 use super::Context;
 use super::models::Models;
 use super::tenants::names_are_missing;
 use crate::config::CATCH_ALL;
-use crate::raw::Raw;
+use crate::raw::{Model, Raw};
 use seawall_core::id::PoolId;
+use seawall_core::settings::PoolSettings;
 use seawall_document::{Node, nearest, quoted_list, shown};
+
+/// One of the two lists that a model may have.
+#[derive(Clone, Copy)]
+pub(crate) struct List {
+    name: &'static str,
+    read: fn(&Model) -> &Vec<String>,
+    set: fn(&mut PoolSettings, Vec<PoolId>),
+}
+
+/// Both.
+pub(crate) const LISTS: [List; 2] = [
+    List { name: "fallback", read: |model| &model.fallback, set: |pool, chain| pool.fallbacks = chain },
+    List {
+        name: "context_fallback",
+        read: |model| &model.context_fallback,
+        set: |pool, chain| pool.context_fallbacks = chain,
+    },
+];
 
 /// What one model lists: each pool with its place in the file.
 pub(crate) type Listed<'a> = Vec<(PoolId, &'a Node)>;
 
 /// The lists as they are written; what is wrong in them is left out.
-pub(crate) fn listed<'a>(raw: &Raw, root: &'a Node, models: &Models, context: &mut Context<'_>) -> Vec<Listed<'a>> {
+pub(crate) fn listed<'a>(
+    list: List,
+    raw: &Raw,
+    root: &'a Node,
+    models: &Models,
+    context: &mut Context<'_>,
+) -> Vec<Listed<'a>> {
+    let List { name: setting, read, .. } = list;
     let nodes = root.items("models");
     let mut all = Vec::new();
     for (index, (model, node)) in raw.models.iter().zip(nodes).enumerate() {
         let own = PoolId::from_index(index);
-        let mut list: Listed<'a> = Vec::new();
-        for (name, place) in model.fallback.iter().zip(node.items("fallback")) {
+        let mut found: Listed<'a> = Vec::new();
+        for (name, place) in read(model).iter().zip(node.items(setting)) {
             let Some(pool) = models.names.get(name).copied() else {
                 if !names_are_missing(raw, root, context) {
                     unknown(name, place, models, context);
                 }
                 continue;
             };
-            match mistake(name, own, pool, &list, models) {
+            match mistake(name, own, pool, &found, models) {
                 Some((message, remedy)) => context.report.at(place, message, remedy),
-                None => list.push((pool, place)),
+                None => found.push((pool, place)),
             }
         }
-        all.push(list);
+        all.push(found);
     }
     all
 }
@@ -72,7 +98,7 @@ fn mistake(
 }
 
 /// Joins the lists to one chain for each model: the fallbacks of a fallback follow it, each model stands there once.
-pub(crate) fn chain(listed: &[Listed<'_>], root: &Node, models: &mut Models, context: &mut Context<'_>) {
+pub(crate) fn chain(list: List, listed: &[Listed<'_>], root: &Node, models: &mut Models, context: &mut Context<'_>) {
     let mut is_sound = true;
     for index in 0..listed.len() {
         is_sound &= !reports_circle(listed, PoolId::from_index(index), models, context);
@@ -85,7 +111,7 @@ pub(crate) fn chain(listed: &[Listed<'_>], root: &Node, models: &mut Models, con
         let mut chain = vec![own];
         follow(listed, own, &mut chain);
         chain.remove(0);
-        models.pools[index].fallbacks = chain;
+        (list.set)(&mut models.pools[index], chain);
     }
 }
 

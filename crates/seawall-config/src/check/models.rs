@@ -30,8 +30,10 @@ pub(crate) fn check(raw: &Raw, root: &Node, context: &mut Context<'_>) -> Models
     for (model, node) in raw.models.iter().zip(nodes) {
         models.add(model, node, context);
     }
-    let listed = fallbacks::listed(raw, root, &models, context);
-    fallbacks::chain(&listed, root, &mut models, context);
+    for list in fallbacks::LISTS {
+        let listed = fallbacks::listed(list, raw, root, &models, context);
+        fallbacks::chain(list, &listed, root, &mut models, context);
+    }
     let left_out = context.report.is_incomplete(root) || context.report.is_incomplete_at("models");
     if raw.models.is_empty() && !left_out {
         let remedy = "add `[[models]]` with a `name` and `[[models.deployments]]`; `seawall init` writes an example";
@@ -55,6 +57,7 @@ impl Models {
             mode: raw.mode.mode(),
             deployments: (first..self.deployments.len()).map(DeploymentId::from_index).collect(),
             fallbacks: Vec::new(),
+            context_fallbacks: Vec::new(),
             policy: raw.policy.clone(),
             discovery: raw.discovery.clone(),
             queue: raw.queue.settings(),

@@ -44,6 +44,15 @@ pub(crate) struct Model {
     #[serde(default)]
     #[schemars(extend("items" = { "type": "string", "format": "name" }))]
     pub(crate) fallback: Vec<String>,
+    /// Models with a longer context that take over, in order, a request with more tokens than this one's context holds:
+    /// where its upstream says so, in whatever words its server has for it (`context_length_exceeded` of OpenAI and Azure,
+    /// "prompt is too long" of Anthropic, and those of vLLM, SGLang, TGI and llama.cpp). Nothing else that is the client's
+    /// mistake moves a request, and none of it counts against a deployment's health. What `fallback` says of the order, of
+    /// attempts, budget, tenants and `x-seawall-model` holds here too. Where no model takes it, the client gets the first
+    /// upstream's own words.
+    #[serde(default)]
+    #[schemars(extend("items" = { "type": "string", "format": "name" }))]
+    pub(crate) context_fallback: Vec<String>,
     /// The waiting line in front of the deployments.
     #[serde(default)]
     pub(crate) queue: Queue,

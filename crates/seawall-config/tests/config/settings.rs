@@ -288,14 +288,17 @@ fn a_file_that_is_not_there_is_told() {
 fn fallbacks_come_to_one_chain() {
     let entry = |name: &str, fallback: &str| {
         format!(
-            "[[models]]\nname = \"{name}\"\nfallback = {fallback}\n[[models.deployments]]\nname = \"{name}1\"\n\
+            "[[models]]\nname = \"{name}\"\nfallback = {fallback}\ncontext_fallback = {fallback}\n\
+             [[models.deployments]]\nname = \"{name}1\"\n\
              url = \"https://host/v1\"\n"
         )
     };
     let models = [entry("a", r#"["b", "c"]"#), entry("b", r#"["d"]"#), entry("c", r#"["d"]"#), entry("d", "[]")];
     let tenant = "[[tenants]]\nname = \"t\"\nkeys = [{ env = \"KEY\" }]\nmodels = [\"*\"]\n";
     let config = common::parse(&(models.concat() + tenant)).unwrap_or_else(|errors| panic!("{errors}"));
-    let chain =
-        |index: usize| -> Vec<usize> { config.core().pools[index].fallbacks.iter().map(|pool| pool.index()).collect() };
-    assert_eq!([chain(0), chain(1), chain(2), chain(3)], [vec![1, 3, 2], vec![3], vec![3], vec![]]);
+    let indices = |chain: &[PoolId]| -> Vec<usize> { chain.iter().map(|pool| pool.index()).collect() };
+    let pools = &config.core().pools;
+    for (pool, expected) in pools.iter().zip([vec![1, 3, 2], vec![3], vec![3], vec![]]) {
+        assert_eq!([indices(&pool.fallbacks), indices(&pool.context_fallbacks)], [expected.clone(), expected]);
+    }
 }

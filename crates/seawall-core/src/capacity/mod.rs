@@ -78,6 +78,7 @@ impl From<AttemptEnd> for Ending {
             AttemptEnd::Completed => Self::Completed,
             AttemptEnd::Throttled { .. } => Self::Throttled,
             AttemptEnd::ClientFault
+            | AttemptEnd::ContextExceeded
             | AttemptEnd::CredentialRefused
             | AttemptEnd::NotSent
             | AttemptEnd::StaleConnection

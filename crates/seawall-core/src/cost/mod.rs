@@ -179,6 +179,7 @@ pub fn settle(
         | AttemptEnd::ClientGone => Some((input, true)),
         _ if has_begun => Some((input, true)),
         AttemptEnd::ClientFault
+        | AttemptEnd::ContextExceeded
         | AttemptEnd::Throttled { .. }
         | AttemptEnd::CredentialRefused
         | AttemptEnd::NotSent

@@ -3,7 +3,8 @@
 //! It moves as it is, to be tried, counted and refused there as if it had asked for that model: its attempts, its deadline
 //! and what pays for the next attempt stay. Lists are walked forwards only and each model is visited once, so the walk
 //! ends whatever they hold. A request does not leave merely because it has to wait: only where its model cannot be
-//! tried, fails, is closed by a wait that it stated, or would refuse it for want of capacity.
+//! tried, fails, is closed by a wait that it stated, or would refuse it for want of capacity. A second list holds the models
+//! for requests with more tokens than their model's context can hold, and serves nothing else.
 
 use super::route::{Eligibility, Room, Routed};
 use super::{Engine, Live, Plan};
@@ -21,24 +22,45 @@ pub(super) struct Hop {
     passed: usize,
 }
 
+/// A list of models to move to.
+#[derive(Clone, Copy, Debug)]
+enum List {
+    /// Those that take over what the model cannot serve, from this entry on.
+    From(usize),
+    /// Those with a longer context.
+    Context,
+}
+
 impl Engine {
     /// The next pool on the request's list that it may use and that has healthy room for it now.
     pub(super) fn hop(&mut self, now: Instant, live: &Live) -> Option<Hop> {
+        self.hop_along(now, live, List::From(live.passed))
+    }
+
+    fn hop_along(&mut self, now: Instant, live: &Live, list: List) -> Option<Hop> {
         // What nobody waits for is not worth another model.
         if live.observed || live.is_left() {
             return None;
         }
         let tenant = self.tenants.get(live.tenant.index())?;
         let who = Eligibility { boundary: tenant.boundary, exclude: None };
-        for index in live.passed.. {
-            let pool = *self.pools[live.asked.index()].settings.fallbacks.get(index)?;
-            let is_permitted = self.tenants[live.tenant.index()].pools.contains(&pool);
+        let first = if let List::From(index) = list { index } else { 0 };
+        for index in first.. {
+            let settings = &self.pools[live.asked.index()].settings;
+            // From a longer context none of the other list leads on.
+            let (entries, passed) = match list {
+                List::From(_) => (&settings.fallbacks, index + 1),
+                List::Context => (&settings.context_fallbacks, settings.fallbacks.len()),
+            };
+            let pool = *entries.get(index)?;
+            // It visits each model once, whichever list it stands on.
+            let is_permitted = self.tenants[live.tenant.index()].pools.contains(&pool) && pool != live.pool;
             let Some(next) = self.pools.get_mut(pool.index()).filter(|_| is_permitted) else { continue };
             if next.settings.mode == Mode::Observe {
                 continue;
             }
             if let Routed::To { member, on_trial: false } = next.route(now, who, None, Room::Any, &mut self.random) {
-                return Some(Hop { pool, member, passed: index + 1 });
+                return Some(Hop { pool, member, passed });
             }
         }
         None
@@ -76,6 +98,21 @@ impl Engine {
     pub(super) fn retries_elsewhere(&mut self, now: Instant, request: RequestId) -> bool {
         let Some(live) = self.requests.get(&request).copied() else { return false };
         let Some(hop) = self.hop(now, &live) else { return false };
+        let is_paid = self.pools[live.pool.index()].retry_budget.withdraw(now, live.tenant);
+        if is_paid {
+            self.take_hop(now, request, hop, Payment::RetryBudget);
+        }
+        is_paid
+    }
+
+    /// Instead of telling the client that its request is too long: whether it went to a model with a longer context, and was
+    /// paid for.
+    pub(super) fn fits_elsewhere(&mut self, now: Instant, request: RequestId) -> bool {
+        let Some(live) = self.requests.get(&request).copied() else { return false };
+        if !self.may_try_again(now, &live) {
+            return false;
+        }
+        let Some(hop) = self.hop_along(now, &live, List::Context) else { return false };
         let is_paid = self.pools[live.pool.index()].retry_budget.withdraw(now, live.tenant);
         if is_paid {
             self.take_hop(now, request, hop, Payment::RetryBudget);

@@ -392,6 +392,7 @@ impl Engine {
             Repeatability::Repeatable | Repeatability::NeverStarted if live.observed => {
                 self.end_observed(now, &live, request, end);
             }
+            Repeatability::Never if end == AttemptEnd::ContextExceeded && self.fits_elsewhere(now, request) => {}
             Repeatability::Never => self.finish(now, request, ended(end, live.tried()), None, false),
             Repeatability::Repeatable => self.retry(now, request, end, on_trial),
             Repeatability::NeverStarted => self.replace(now, request, member, end),
@@ -573,7 +574,7 @@ impl Engine {
 const fn ended(end: AttemptEnd, attempts: u32) -> Outcome {
     match end {
         AttemptEnd::Completed => Outcome::Served,
-        AttemptEnd::ClientFault => Outcome::ClientError,
+        AttemptEnd::ClientFault | AttemptEnd::ContextExceeded => Outcome::ClientError,
         AttemptEnd::Truncated => Outcome::Truncated,
         AttemptEnd::StreamError => Outcome::StreamError,
         AttemptEnd::DeadlinePassed => Outcome::DeadlineUnmeetable,

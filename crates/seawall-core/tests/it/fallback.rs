@@ -158,3 +158,58 @@ fn a_list_opens_no_model_that_the_tenant_may_not_use() {
     assert_eq!(world.attempts_of(1)[1].deployment, 2);
     world.assert_settled();
 }
+
+/// F09: a request with more tokens than its model holds is asked of one deployment, then once of a model with a longer
+/// context, out of the one budget; no other mistake of a client moves, and none counts against a deployment.
+#[test]
+fn f09_what_is_too_long_goes_to_a_longer_context_once() {
+    let mut settings = models(&[ANY; 3]);
+    (settings.pools[0].fallbacks, settings.pools[0].context_fallbacks) = (vec![PoolId(2)], vec![PoolId(1)]);
+    let ending = |end| move || ends(millis(5), end);
+    let (too_long, wrong) = (ending(AttemptEnd::ContextExceeded), ending(AttemptEnd::ClientFault));
+    let mut world = World::new(&settings, vec![too_long(), serves(millis(100)), serves(millis(100))]);
+    world.arrive(at(0), request(0));
+    world.run_until(at(1_000));
+    let attempts: Vec<_> = world.attempts_of(0).iter().map(|one| (one.deployment, one.at, one.payment)).collect();
+    assert_eq!(attempts, [(0, at(0), Payment::Admission), (1, at(5), Payment::RetryBudget)]);
+    assert_eq!((world.outcome(0), world.responded_at(0)), (Outcome::Served, at(105)));
+    world.assert_settled();
+
+    // Too long there as well: two attempts, and nothing else is tried.
+    let mut world = World::new(&settings, vec![too_long(), too_long(), serves(millis(100))]);
+    world.arrive(at(0), request(0));
+    world.run_until(at(1_000));
+    assert_eq!((world.outcome(0), world.attempts.len(), world.attempts_at(2)), (Outcome::ClientError, 2, 0));
+
+    // The first model is closed by a wait: it begins at the fallback, and visits none twice.
+    (settings.pools[0].fallbacks, settings.pools[0].context_fallbacks) = (vec![PoolId(1)], vec![PoolId(1), PoolId(2)]);
+    let closed = || ends(millis(1), AttemptEnd::Throttled { wait: Some(millis(40_000)) });
+    let mut world = World::new(&settings, vec![closed(), too_long(), serves(millis(100))]);
+    world.arrive(at(0), request(0));
+    world.arrive(at(1_000), request(1));
+    world.run_until(at(5_000));
+    let tried: Vec<_> = world.attempts_of(1).iter().map(|one| one.deployment).collect();
+    assert_eq!((tried, world.outcome(1)), (vec![1, 2], Outcome::Served));
+    // The one that was throttled has had its two attempts.
+    assert_eq!((world.outcome(0), world.attempts_of(0).len()), (Outcome::ClientError, 2));
+
+    // Ten in a row: no other mistake moves, and nobody is out. Without a payment, a rule or a right it stays.
+    let mut poor = settings.clone();
+    (poor.pools[0].retry.budget_percent, poor.pools[0].retry.floor_per_second) = (0, 0);
+    let mut bare = settings.clone();
+    bare.pools[0].context_fallbacks.clear();
+    let mut barred = settings.clone();
+    barred.tenants[0].pools = vec![PoolId(0)];
+    let mut single = settings.clone();
+    single.pools[0].retry.max_attempts = 1;
+    for (settings, first) in
+        [(&settings, wrong()), (&poor, too_long()), (&bare, too_long()), (&barred, too_long()), (&single, too_long())]
+    {
+        let mut world = World::new(settings, vec![first, serves(millis(1)), serves(millis(1))]);
+        (0..10).for_each(|id| world.arrive(at(id * 100), request(id)));
+        world.run_until(at(10_000));
+        assert_eq!((world.attempts_at(0), world.attempts.len(), world.count(Outcome::ClientError)), (10, 10, 10));
+        assert_eq!(world.health(0), "healthy");
+        world.assert_settled();
+    }
+}

@@ -77,6 +77,7 @@ fn the_table_of_ends() {
     let table = [
         (End::Completed, Success, Never, Outcome::Served),
         (End::ClientFault, Neutral, Never, Outcome::ClientError),
+        (End::ContextExceeded, Neutral, Never, Outcome::ClientError),
         (throttled, Neutral, NeverStarted, Outcome::CapacityExhausted),
         (End::CredentialRefused, Failure, Repeatable, Outcome::UpstreamAuth),
         (End::NotSent, Failure, NeverStarted, Outcome::NoHealthyDeployment),

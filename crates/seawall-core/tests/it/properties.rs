@@ -52,6 +52,7 @@ fn any_end() -> impl Strategy<Value = AttemptEnd> {
     prop_oneof![
         4 => Just(AttemptEnd::Completed),
         1 => Just(AttemptEnd::ClientFault),
+        1 => Just(AttemptEnd::ContextExceeded),
         2 => proptest::option::of(0_u64..70_000)
             .prop_map(|wait| AttemptEnd::Throttled { wait: wait.map(Duration::from_millis) }),
         1 => Just(AttemptEnd::CredentialRefused),

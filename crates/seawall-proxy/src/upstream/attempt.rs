@@ -385,6 +385,10 @@ fn failure(upstream: &Upstream, verdict: Verdict, status: StatusCode, headers: H
             told = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
             AttemptEnd::ClientFault
         }
+        Verdict::ContextExceeded => {
+            told = StatusCode::BAD_REQUEST;
+            AttemptEnd::ContextExceeded
+        }
         Verdict::Throttled { wait } => AttemptEnd::Throttled { wait },
         Verdict::QuotaSpent { wait } => AttemptEnd::Throttled { wait: Some(wait.unwrap_or(QUOTA_WAIT)) },
         Verdict::CredentialRefused => {

@@ -1,4 +1,4 @@
-//! Fallbacks between models on real sockets: F11, F54.
+//! Fallbacks between models on real sockets: F09, F11, F54.
 
 use crate::support::client::{CHAT, CHAT_PATH, chat, chat_stream, get, post};
 use crate::support::plane::{Plane, Setup};
@@ -64,6 +64,60 @@ async fn f54_the_next_model_of_the_list_serves_what_the_first_one_does_not() {
     let plane = two(&bad, &other).await;
     assert_eq!((plane.ask(chat()).await.status, other.count()), (400, 0));
     plane.stop().await;
+    // A refusal says which model was asked last.
+    let (bad, other) = (failing(500, "").await, failing(500, "").await);
+    let plane = two(&bad, &other).await;
+    let answer = plane.ask(chat()).await;
+    assert_eq!((answer.status, answer.attempts(), answer.header("x-seawall-model")), (429, "2", Some("other")));
+    plane.stop().await;
+}
+
+/// Answers everything so.
+async fn saying(status: u16, body: &'static str) -> Upstream {
+    Upstream::start(move |call: Call| async move { call.json(status, "", body).await }).await
+}
+
+const TOO_LONG: &str = concat!(
+    r#"{"error": {"code":"context_length_exceeded", "type":"invalid_request_error","#,
+    r#""message":"This model's maximum context length is 8 tokens.","param":"messages"}}"#
+);
+
+/// `m` on two deployments, without and with a model of a longer context beside it.
+#[tokio::test]
+async fn f09_only_what_is_too_long_goes_to_a_longer_context_and_nothing_counts_against_health() {
+    for (status, body, told, moves) in [
+        (400, TOO_LONG, 400, true),
+        (400, r#"{"error":{"code":"content_filter","message":"m"}}"#, 400, false),
+        (400, r#"{"error":{"type":"invalid_request_error","message":"m"}}"#, 400, false),
+        (404, r#"{"error":{"code":"model_not_found","message":"m"}}"#, 404, false),
+        (422, r#"{"error":{"message":"m"}}"#, 400, false),
+    ] {
+        for has_longer in [false, true] {
+            let upstreams = [saying(status, body).await, saying(status, body).await];
+            let longer = Upstream::good().await;
+            let settings = if has_longer { "context_fallback = [\"m-long\"]" } else { "" };
+            let plane = Setup::new()
+                .model("m", settings, &[upstreams[0].address, upstreams[1].address])
+                .model("m-long", "", &[longer.address])
+                .start()
+                .await;
+            let goes = moves && has_longer;
+            for number in 0..10 {
+                let answer = plane.ask(post(CHAT_PATH, "", CHAT.replace("hi", &number.to_string()))).await;
+                if goes {
+                    assert_eq!((answer.status, answer.attempts(), answer.text().as_str()), (200, "2", ANSWER));
+                    assert_eq!(answer.header("x-seawall-model"), Some("m-long"));
+                } else {
+                    assert_eq!((answer.status, answer.attempts(), answer.text().as_str()), (told, "1", body));
+                    assert_eq!((answer.header("x-seawall-model"), answer.outcome()), (None, "client_error"));
+                }
+            }
+            let made = upstreams.iter().map(Upstream::count).sum::<usize>();
+            assert_eq!((made, longer.count()), (10, if goes { 10 } else { 0 }), "{status} {body}");
+            assert_eq!(["u1", "u2"].map(|name| plane.deployment(name).health), ["healthy"; 2]);
+            plane.stop().await;
+        }
+    }
 }
 
 /// A chain of models that all fail: two attempts, a bounded log, and the process stays alive.
