@@ -121,6 +121,9 @@ pub struct DeploymentSettings {
     pub weight: u32,
     /// Priority group: all deployments of the lowest number that can take the request come first.
     pub priority_group: u32,
+    /// Whether closing a request's connection before the first byte of its answer frees the server for others; `None`:
+    /// nobody has said so.
+    pub cancel_frees: Option<bool>,
 }
 
 impl DeploymentSettings {
@@ -135,6 +138,7 @@ impl DeploymentSettings {
             capacity: Capacity::Standard { size: None },
             weight: 1,
             priority_group: 0,
+            cancel_frees: None,
         }
     }
 }

@@ -131,6 +131,7 @@ impl Models {
             },
             weight: raw.weight,
             priority_group: raw.priority,
+            cancel_frees: raw.cancel_frees,
         });
         self.upstreams.extend(upstream(model, raw, node, context));
     }

@@ -145,6 +145,13 @@ pub(crate) struct Deployment {
     /// without a credential. If it is not set, nothing is asked for.
     #[schemars(example = &"/metrics")]
     pub(crate) metrics_path: Option<String>,
+    /// Whether the server stops working on a request when its connection is closed before the first byte of the answer,
+    /// and has room for another one: `true` for vLLM, `false` for llama.cpp, which notices only when it writes. It
+    /// decides what becomes of a request whose client has left for good. With `true` it is cancelled at once; with
+    /// `false` it goes on until it ends and counts as in flight for so long, because the server is busy with it whatever
+    /// we do. If it is not set, it is cancelled while nobody waits for room, and goes on while somebody does.
+    #[schemars(example = &true)]
+    pub(crate) cancel_frees: Option<bool>,
     /// How Seawall identifies itself there. If it is not set, it does not; a client's own key is never passed on.
     pub(crate) credential: Option<Credential>,
     /// Certificates of a private CA in PEM, trusted for this deployment instead of the system's; only with https.

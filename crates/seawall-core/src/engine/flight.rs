@@ -230,8 +230,8 @@ impl Engine {
                 let left = self.flights.left_waiting.get(&live.pool).copied().unwrap_or(0);
                 !live.is_sealed && left < pool.longest_line().div_ceil(LEFT_DIVISOR)
             }
-            Phase::Running { relaying, .. } => {
-                !relaying && !live.is_sealed && (identity.may_repeat || !pool.queue.is_empty())
+            Phase::Running { member, relaying, .. } => {
+                !relaying && !live.is_sealed && (identity.may_repeat || pool.keeps_left(member))
             }
         };
         if live.waits_since().is_some() {
@@ -249,9 +249,9 @@ impl Engine {
         *count = if more { *count + 1 } else { count.saturating_sub(1) };
     }
 
-    /// Nobody has come back for a flight. What waits is dropped. What runs goes on where the pool is full: the upstream
-    /// may work on whatever we do, and a credit that is free too early is spent on top of that. It is looked at again, so
-    /// that what hangs ends when nobody waits any more.
+    /// Nobody has come back for a flight. What waits is dropped. What runs goes on where cancelling frees nothing, and
+    /// where that is not known while the pool is full: the upstream may work on whatever we do, and a credit that is free
+    /// too early is spent on top of that. It is looked at again, so that what hangs ends when nobody waits any more.
     pub(super) fn hold_is_over(&mut self, now: Instant, flight: RequestId) {
         let Some(live) = self.requests.get_mut(&flight) else { return };
         let is_first = !core::mem::replace(&mut live.outlived_hold, true);
@@ -259,7 +259,8 @@ impl Engine {
         if is_first {
             pool.has_left(live.tenant, now.since(live.arrived).saturating_sub(HOLD));
         }
-        if live.waits_since().is_some() || pool.queue.is_empty() {
+        let goes_on = matches!(live.phase, Phase::Running { member, .. } if pool.keeps_left(member));
+        if !goes_on {
             return self.give_up(now, flight);
         }
         live.left_until = now + HOLD;

@@ -360,6 +360,12 @@ impl Pool {
         self.members.iter().any(|member| member.health.is_healthy())
     }
 
+    /// Whether an attempt that nobody waits for any more keeps its credit until it ends, instead of being cancelled.
+    pub(super) fn keeps_left(&self, member: usize) -> bool {
+        let frees = self.members[member].settings.cancel_frees;
+        frees.map_or(!self.queue.is_empty(), |frees| !frees)
+    }
+
     /// Pays for an attempt that repeats a failed one, of ours or of its client.
     pub(super) fn pays_for_repeat(&mut self, now: Instant, tenant: TenantId) -> bool {
         if self.any_healthy() {

@@ -129,6 +129,61 @@ fn what_nobody_comes_back_for_is_cancelled_unless_others_wait() {
     world.assert_settled();
 }
 
+/// Whether a cancelled request frees its server decides what becomes of it, whoever waits: where it does, the credit is
+/// free at once (a client that never repeats) or after the hold, and the next one in the line has it; where it does not,
+/// the credit is kept until the work ends, and what was left goes on even where nobody waits.
+#[test]
+fn where_cancelling_frees_the_server_the_credit_is_free_at_once_else_when_the_work_ends() {
+    let never_repeats = |arrival: Arrival| Arrival {
+        identity: arrival.identity.map(|own| Identity { may_repeat: false, ..own }),
+        ..arrival
+    };
+    for (frees, repeats, next_starts, cancelled) in [
+        (Some(true), false, 1_000, 1),
+        (Some(true), true, 4_000, 1),
+        (Some(false), false, 20_000, 0),
+        (Some(false), true, 20_000, 0),
+        (None, false, 20_000, 0),
+        (None, true, 20_000, 0),
+    ] {
+        let mut settings = settings(&[ONE]);
+        settings.pools[0].queue.patience = millis(60_000);
+        settings.deployments[0].cancel_frees = frees;
+        let upstream = || vec![script(|_| Answer::ended(millis(20_000), AttemptEnd::Completed))];
+        let first = if repeats { says(0, 1, 0) } else { never_repeats(says(0, 1, 0)) };
+        let mut world = World::new(&settings, upstream());
+        world.arrive(at(0), first);
+        world.arrive(at(1), says(1, 2, 0));
+        world.leave(at(1_000), RequestId(0));
+        world.run_until(at(next_starts - 1));
+        let view = &world.engine.view(world.now)[0];
+        assert_eq!((view.waiting, view.deployments[0].in_flight), (1, 1), "{frees:?} {repeats}");
+        world.run_until(at(100_000));
+        let starts = world.attempts_of(1)[0].at;
+        assert_eq!((starts, world.cancelled.len()), (at(next_starts), cancelled), "{frees:?} {repeats}");
+        assert_eq!((world.outcome(1), world.attempts.len()), (Outcome::Served, 2));
+        world.assert_settled();
+
+        // Nobody waits: only where cancelling frees nothing it goes on.
+        let mut world = World::new(&settings, upstream());
+        world.arrive(at(0), first);
+        world.leave(at(1_000), RequestId(0));
+        let ends = match (frees, repeats) {
+            (Some(false), _) => 20_000,
+            (_, true) => 4_000,
+            (_, false) => 1_000,
+        };
+        for (now, in_flight) in [(ends - 1, 1), (ends, 0)] {
+            world.run_until(at(now));
+            let found = world.engine.view(at(now))[0].deployments[0].in_flight;
+            assert_eq!(found, in_flight, "{frees:?} {repeats} at {now}");
+        }
+        assert_eq!(world.cancelled.len(), usize::from(frees != Some(false)));
+        world.run_until(at(100_000));
+        world.assert_settled();
+    }
+}
+
 /// It hangs and nobody will come back for it: its credit is free as soon as no others wait, not when it times out.
 #[test]
 fn what_nobody_comes_back_for_is_looked_at_again() {

@@ -47,6 +47,7 @@ pub(super) fn draw(topology: &Topology, dice: &mut Dice) -> (Given, String) {
                 },
                 weight: dice.whole(1, 3),
                 priority_group: group,
+                cancel_frees: None,
             });
             servers.push(server.door.clone());
         }

@@ -5,6 +5,7 @@ mod arguments;
 mod demo;
 mod drain;
 mod drill;
+mod left;
 mod limits;
 mod memory;
 mod metrics_page;
