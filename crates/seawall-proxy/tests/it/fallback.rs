@@ -155,8 +155,11 @@ async fn f11_a_chain_of_failing_models_ends() {
         assert_eq!(probe.unchecked().await.status, 200);
         assert!(asked.elapsed() < Duration::from_millis(200));
     }
-    assert!(begun.elapsed() < Duration::from_secs(10));
-    // Second attempts are paid for: 10% of the first ones, and one a second.
-    assert!(made() <= 2 + 200 + 20 + 10 + 2, "{}", made());
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(60), "{took:?}");
+    // Second attempts are paid for: 10% of the first ones, and one a second of each of the three pools, with one to begin
+    // with.
+    let floors = 3 * (1 + usize::try_from(took.as_secs()).expect("a minute"));
+    assert!(made() <= 2 + 200 + 20 + floors, "{} in {took:?}", made());
     plane.stop().await;
 }
