@@ -156,7 +156,7 @@ async fn f11_a_chain_of_failing_models_ends() {
         assert!(asked.elapsed() < Duration::from_millis(200));
     }
     let took = begun.elapsed();
-    assert!(took < Duration::from_secs(60), "{took:?}");
+    assert!(took < Duration::from_mins(1), "{took:?}");
     // Second attempts are paid for: 10% of the first ones, and one a second of each of the three pools, with one to begin
     // with.
     let floors = 3 * (1 + usize::try_from(took.as_secs()).expect("a minute"));
