@@ -1,6 +1,7 @@
 //! An upstream with a limit on requests that tells what is left of it.
 
-use crate::process::{Serve, post};
+use crate::crowd::{ask, config};
+use crate::process::Serve;
 use seawall_lab::fleet::{self, FleetOptions, Rejection, RequestLimit, ServerOptions};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -20,16 +21,9 @@ fn served_and_refused(is_told: bool) -> (u32, u64) {
     };
     let options = FleetOptions::of(SocketAddr::from(([127, 0, 0, 1], 0)), vec![limited]);
     let upstream = runtime.block_on(fleet::start(options)).expect("the fleet starts");
-    let serve = Serve::with_config(&format!(
-        "[server]\nallow_anonymous = true\naccess_log = \"off\"\n[[models]]\nname = \"m\"\n\
-         [[models.deployments]]\nname = \"d\"\nurl = \"http://{}\"\n",
-        upstream.servers()[0].address
-    ));
+    let serve = Serve::with_config(&config(&upstream, "", ""));
     let listen = serve.listen;
-    let ask = move |number| {
-        let body = format!(r#"{{"model":"m","messages":[{{"role":"user","content":"{number}"}}]}}"#);
-        std::thread::spawn(move || post(listen, "/v1/chat/completions", "", &body).status)
-    };
+    let ask = move |number: u32| std::thread::spawn(move || ask(listen, &number.to_string()));
     let clients: Vec<_> = (0..REQUESTS).map(ask).collect();
     let statuses: Vec<u16> = clients.into_iter().map(|client| client.join().expect("a status")).collect();
     let served = u32::try_from(statuses.iter().filter(|status| **status == 200).count()).expect("a few");

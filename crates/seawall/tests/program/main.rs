@@ -2,6 +2,7 @@
 #![expect(clippy::panic, reason = "what a test helper does not find fails the test that asked for it")]
 
 mod arguments;
+mod crowd;
 mod demo;
 mod drain;
 mod drill;
