@@ -3,8 +3,8 @@
 //! Four bounds, the smallest wins: what the operator told; a stated or assumed wait, during which nothing is sent, after
 //! a throttle answer or where an answer has said that nothing is left ([`Allowance`]); a ceiling where the server itself
 //! says that it keeps requests waiting ([`ServerLoad`]); and the window of a [`Discovery`], which learns from what happens
-//! to attempts. A method is one file and one line in [`REGISTRY`]. Where a size is told
-//! there is nothing to discover: then it is the first of them, whatever the pool names.
+//! to attempts. A method is one file and one line in [`REGISTRY`]. Where a size is told there is nothing to discover:
+//! then it is the first of the four, whatever the pool names.
 //!
 //! A window may err upwards: too small a one costs goodput in proportion, too large a one next to nothing until what is
 //! in flight takes about as long to complete as a caller waits.
@@ -256,7 +256,12 @@ impl CapacityState {
     /// The bound on attempts in flight at `now`, where there is one.
     pub fn limit(&self, now: Instant) -> Option<u32> {
         let line = self.line.and_then(|line| line.limit(now));
-        [self.told, self.discovery.limit(now), line].into_iter().flatten().min()
+        [self.found(now), line].into_iter().flatten().min()
+    }
+
+    /// The bound without what the server itself says.
+    fn found(&self, now: Instant) -> Option<u32> {
+        [self.told, self.discovery.limit(now)].into_iter().flatten().min()
     }
 
     /// Whether one more attempt may start now.
@@ -319,7 +324,7 @@ impl CapacityState {
 
     /// The server itself says how much it has to do.
     pub fn tells(&mut self, now: Instant, load: ServerLoad) {
-        let limit = self.told.into_iter().chain(self.discovery.limit(now)).min();
+        let limit = self.found(now);
         if let Some(line) = &mut self.line {
             line.tell(now, load, self.in_flight, limit);
         }

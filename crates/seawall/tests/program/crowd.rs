@@ -1,12 +1,14 @@
 //! Clients of a running `serve` in front of one server: one after the other, or many at once.
 
-use crate::process::{PATIENCE, Serve, get, post};
+use crate::process::{Serve, get, post};
 use seawall_lab::fleet::FleetHandle;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Instant;
+
+/// Of a tenth of a second or so each.
+const MOST_LOOKS: u32 = 1_000;
 
 /// The config of one model with the fleet's server behind it; further lines of the model and of the deployment.
 pub(crate) fn config(fleet: &FleetHandle, model: &str, deployment: &str) -> String {
@@ -56,12 +58,10 @@ impl Crowd {
 
     /// Goes on until this is so, looked at after each of a client's own requests; whether it came to be.
     pub(crate) fn until(self, mut is_so: impl FnMut() -> bool) -> bool {
-        let begun = Instant::now();
-        let mut came = false;
-        while !came && begun.elapsed() < PATIENCE {
-            assert_eq!(ask(self.listen, &format!("{:?}", begun.elapsed())), 200);
-            came = is_so();
-        }
+        let came = (0..MOST_LOOKS).any(|number| {
+            assert_eq!(ask(self.listen, &format!("look {number}")), 200);
+            is_so()
+        });
         self.stop.store(true, Ordering::Relaxed);
         for client in self.clients {
             client.join().expect("every request is served");
