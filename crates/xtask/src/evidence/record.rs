@@ -42,7 +42,10 @@ impl Conditions {
         let git =
             |arguments: &[&str]| command::output(Command::new("git").current_dir(repository.root()).args(arguments));
         let mut commit = git(&["rev-parse", "--short=12", "HEAD"])?.trim().to_owned();
-        if !git(&["status", "--porcelain", "--untracked-files=no"])?.trim().is_empty() {
+        // What it records itself, pages and plots, is not what is measured.
+        let measured = [".", ":!docs/benchmarks", ":!docs/plots"];
+        let status = [&["status", "--porcelain", "--untracked-files=no", "--"], &measured[..]].concat();
+        if !git(&status)?.trim().is_empty() {
             commit.push_str(" with changes that are not committed");
         }
         let cores = thread::available_parallelism().map_or(0, usize::from);
